@@ -67,14 +67,15 @@ def lay_out(to):
     """Writes the rules and the types of the API as two crates, with the dependencies of the controllers."""
     for name in ["api", "controllers", "framework"]:
         shutil.rmtree(to / name, ignore_errors=True)
-    shutil.copytree(REPOSITORY / "framework/clock", to / "framework/clock")
+    for name in ["clock", "sorted"]:
+        shutil.copytree(REPOSITORY / "framework" / name, to / "framework" / name)
     shutil.copytree(REPOSITORY / "controllers/src/api", to / "api/src")
     shutil.copytree(REPOSITORY / "controllers/src/rules", to / "controllers/src/rules")
     (to / "api/src/mod.rs").rename(to / "api/src/lib.rs")
     (to / "controllers/src/lib.rs").write_text(SWITCH)
     for name in ["Cargo.lock", "rust-toolchain.toml"]:
         shutil.copy(REPOSITORY / name, to / name)
-    members = 'members = ["framework/clock", "api", "controllers"]\n'
+    members = 'members = ["framework/clock", "framework/sorted", "api", "controllers"]\n'
     workspace = (REPOSITORY / "Cargo.toml").read_text()
     (to / "Cargo.toml").write_text(re.sub(r"members = \[.*?default-members = .*?\n", members, workspace, flags=re.S))
     manifest = (REPOSITORY / "controllers/Cargo.toml").read_text().replace("[lints]\nworkspace = true\n", "")

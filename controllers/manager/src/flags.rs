@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use capsize_controllers::Settings;
 use capsize_controllers::rules::{Gates, NamePattern};
+use capsize_sorted::CollectSorted;
 use clap::Parser;
 use jiff::SignedDuration;
 
@@ -164,7 +165,7 @@ pub(crate) fn disabled(chosen: &[String], known: &[&str]) -> Result<BTreeSet<Str
         named.map_or_else(|| chosen.iter().any(|choice| choice == "*"), |choice| !choice.starts_with('-'))
     };
     let disabled: BTreeSet<String> =
-        known.iter().filter(|name| !runs(name)).map(|name| (*name).to_owned()).collect();
+        known.iter().filter(|name| !runs(name)).map(|name| (*name).to_owned()).collect_sorted();
     if disabled.len() == known.len() { Err("no controller is left to run".into()) } else { Ok(disabled) }
 }
 

@@ -5,6 +5,7 @@
 //! watch all kinds, and whose writes would lose fields that a definition does not have. Source of the kinds, fields,
 //! defaults and columns: the API types of karmada-io/karmada v1.18.2, `pkg/apis`.
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use super::crds::crds_of;
@@ -228,7 +229,8 @@ fn interpreter_customization() -> Value {
         "dependencyInterpretation",
         "componentResource",
     ];
-    let hooks: Map<String, Value> = hooks.iter().map(|hook| ((*hook).to_owned(), script.clone())).collect();
+    let hooks: Map<String, Value> =
+        hooks.iter().map(|hook| ((*hook).to_owned(), script.clone())).collect_sorted();
     let target = object(json!({"apiVersion": text(), "kind": text()}));
     let mut spec = object(json!({"target": target, "customizations": object(Value::Object(hooks))}));
     spec["required"] = json!(["customizations", "target"]);

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use capsize_sorted::CollectSorted;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Api;
-use kube::api::PostParams;
 use serde_json::{Map, Value, json};
 
 use super::overrides::Overrides;
 use super::works::work_id;
 use crate::api::{FINALIZER_WORK, Manifest, Work, execution_namespace};
-use crate::machinery::{Context, Error, patch};
+use crate::machinery::{Context, Error, create, patch};
 use crate::rules::Delivery;
 
 /// A Work that delivers an object to a cluster without a binding.
@@ -45,15 +45,13 @@ impl WorkWithoutBinding<'_> {
         });
         let manifest = Manifest::of(&manifest.map_err(Error::NotYet)?)?;
         let annotations = self.overrides.annotations()?.map(|(key, value)| (key.to_owned(), value));
-        let mut annotations = Map::from_iter(annotations);
+        let mut annotations: Map<_, _> = annotations.into_iter().collect_sorted();
         let spec = json!({ "workload": { "manifests": [manifest] } });
         let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
         match present {
             None => {
                 annotations.retain(|_, value| !value.is_null());
-                let work: Work = serde_json::from_value(json!({
-                    "apiVersion": "work.karmada.io/v1alpha1",
-                    "kind": "Work",
+                let work = json!({
                     "metadata": {
                         "name": self.name,
                         "namespace": namespace,
@@ -62,8 +60,8 @@ impl WorkWithoutBinding<'_> {
                         "ownerReferences": Vec::from_iter(self.owner),
                     },
                     "spec": spec,
-                }))?;
-                api.create(&PostParams::default(), &work).await?;
+                });
+                create(&api, work).await?;
             }
             Some(work) if work.metadata.deletion_timestamp.is_some() => {
                 return Err(Error::NotYet("the earlier Work of it is being deleted".into()));

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use kube::api::{DeleteParams, PostParams};
+use capsize_sorted::CollectSorted;
+use kube::api::DeleteParams;
 use kube::{Api, ResourceExt};
 use serde_json::{Map, Value, json};
 
@@ -12,7 +13,7 @@ use crate::api::{
     LABEL_WORK_ID, Manifest, Work, WorkSpec, WorkloadTemplate, binding_annotations, cluster_of,
     execution_namespace, work_name,
 };
-use crate::machinery::{BY_BINDING, Binding, Context, Error, patch};
+use crate::machinery::{BY_BINDING, Binding, Context, Error, create, delete_named, patch};
 use crate::rules::{BindingRef, Delivery};
 
 /// The namespace, the name and the id by which the Works refer to their binding.
@@ -88,9 +89,9 @@ pub(crate) async fn delete(context: &Context, work: &Work) -> Result<(), Error> 
         return Ok(());
     }
     let api = Api::<Work>::namespaced(context.client.clone(), &work.namespace().unwrap_or_default());
-    match api.delete(&work.name_any(), &DeleteParams::default()).await {
+    match delete_named(&api, &work.name_any(), &DeleteParams::default()).await {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-        outcome => Ok(outcome.map(drop)?),
+        outcome => Ok(outcome?),
     }
 }
 
@@ -105,7 +106,7 @@ pub(super) async fn ensure(
     template: &Value,
 ) -> Result<bool, Error> {
     let holders = works.iter().filter_map(|work| work.metadata.namespace.as_deref()).filter_map(cluster_of);
-    if context.rules.awaits_purge(binding.spec(), &holders.collect()) {
+    if context.rules.awaits_purge(binding.spec(), &holders.collect_sorted()) {
         // The deletion of the old Work triggers another reconciliation.
         return Ok(true);
     }
@@ -167,8 +168,8 @@ fn desired_work(
         conflicts: spec.conflict_resolution,
     });
     let manifest = manifest.map_err(Error::NotYet)?;
-    let mut annotations =
-        Map::from_iter(overrides.annotations()?.map(|(key, value)| (key.to_owned(), value)));
+    let annotations = overrides.annotations()?.map(|(key, value)| (key.to_owned(), value));
+    let mut annotations: Map<_, _> = annotations.into_iter().collect_sorted();
     if context.rules.behaviour().resolves_conflicts {
         let word = manifest["metadata"]["annotations"][ANNOTATION_CONFLICT_RESOLUTION].clone();
         annotations.insert(ANNOTATION_CONFLICT_RESOLUTION.into(), word);
@@ -218,8 +219,7 @@ async fn write(
                 "annotations": annotations,
                 "finalizers": [FINALIZER_WORK],
             });
-            let work = Work { metadata: serde_json::from_value(metadata)?, spec, status: None };
-            api.create(&PostParams::default(), &work).await?;
+            create(&api, json!({ "metadata": metadata, "spec": spec })).await?;
         }
         Some(work) => {
             let metadata = json!({ "labels": { label: key }, "annotations": annotations });

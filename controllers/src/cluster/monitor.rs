@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use capsize_sorted::CollectSorted;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
@@ -20,7 +21,7 @@ pub(crate) async fn run(context: Arc<Context>) {
     let mut memory: BTreeMap<String, Heartbeat> = BTreeMap::new();
     loop {
         let clusters = context.clusters.list();
-        let names: BTreeSet<_> = clusters.iter().map(|cluster| cluster.name_any()).collect();
+        let names: BTreeSet<_> = clusters.iter().map(|cluster| cluster.name_any()).collect_sorted();
         memory.retain(|name, _| names.contains(name));
         for cluster in clusters {
             let name = cluster.name_any();

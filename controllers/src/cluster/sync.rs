@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::DeleteParams;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::taint::set_taints;
 use crate::api::{Cluster, FINALIZER_CLUSTER, FINALIZER_WORK, Work, execution_namespace};
 use crate::machinery::{
-    Action, BY_NAMESPACE, Context, Error, InvolvedObject, Queue, patch, refs, run as run_queue,
+    Action, BY_NAMESPACE, Context, Error, InvolvedObject, Queue, create, patch, refs, run as run_queue,
 };
 use crate::rules::ReportedAction;
 
@@ -65,10 +65,9 @@ async fn ensure_namespace(context: &Context, cluster: &str) -> Result<bool, Erro
     if api.get_opt(&name).await?.is_some() {
         return Ok(false);
     }
-    let namespace = serde_json::from_value(json!({ "metadata": { "name": name } }))?;
-    match api.create(&PostParams::default(), &namespace).await {
+    match create(&api, json!({ "metadata": { "name": name } })).await {
         Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(false),
-        outcome => Ok(outcome.map(|_| true)?),
+        outcome => Ok(outcome.map(|()| true)?),
     }
 }
 

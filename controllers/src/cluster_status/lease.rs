@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::Patch;
 use kube::{Api, Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::api::{Cluster, NAMESPACE_CLUSTER_LEASES};
-use crate::machinery::{Context, Error};
+use crate::machinery::{Context, Error, create, send};
 
 /// The delay after a first failure; each further failure doubles it.
 const FIRST_RETRY: Duration = Duration::from_millis(200);
@@ -46,17 +46,15 @@ async fn renew(context: &Context, name: &str) -> Result<(), Error> {
     let leases = Api::<Lease>::namespaced(context.client.clone(), NAMESPACE_CLUSTER_LEASES);
     // `metav1.MicroTime`: six decimals, always.
     let now = format!("{:.6}", context.clock.now());
-    let renewal = Patch::Merge(json!({ "spec": { "renewTime": now } }));
-    match leases.patch(name, &PatchParams::default(), &renewal).await {
+    let renewal = json!({ "spec": { "renewTime": now } });
+    match send(&leases, name, None, &Patch::Merge(&renewal)).await {
         Err(kube::Error::Api(status)) if status.is_not_found() => {}
-        outcome => return Ok(outcome.map(drop)?),
+        outcome => return Ok(outcome?),
     }
     let Some(cluster) = context.clusters.get("", name) else { return Ok(()) };
     ensure_namespace(context).await?;
     let seconds = context.settings.cluster_lease_duration.as_secs();
-    let lease = serde_json::from_value(lease(&cluster, seconds, &now))?;
-    leases.create(&PostParams::default(), &lease).await?;
-    Ok(())
+    Ok(create(&leases, lease(&cluster, seconds, &now)).await?)
 }
 
 /// The owner reference makes the garbage collector delete the Lease with its Cluster.
@@ -70,9 +68,8 @@ fn lease(cluster: &Cluster, seconds: u64, now: &str) -> Value {
 
 async fn ensure_namespace(context: &Context) -> Result<(), Error> {
     let namespaces = Api::<Namespace>::all(context.client.clone());
-    let namespace = serde_json::from_value(json!({ "metadata": { "name": NAMESPACE_CLUSTER_LEASES } }))?;
-    match namespaces.create(&PostParams::default(), &namespace).await {
+    match create(&namespaces, json!({ "metadata": { "name": NAMESPACE_CLUSTER_LEASES } })).await {
         Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
-        outcome => Ok(outcome.map(drop)?),
+        outcome => Ok(outcome?),
     }
 }

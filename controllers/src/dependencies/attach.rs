@@ -1,7 +1,7 @@
 //! Creates and updates the bindings of dependencies, for the bindings that require them.
 
+use capsize_sorted::CollectSorted;
 use kube::ResourceExt;
-use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use super::run::{COMPONENT, recorded_dependencies};
@@ -9,7 +9,7 @@ use crate::api::{
     BindingSnapshot, FINALIZER_BINDING, RawObject, ResourceBinding, ResourceBindingSpec, ResourceSelector,
     binding_name, depended_by_label,
 };
-use crate::machinery::{Binding, Context, Error, InvolvedObject, patch};
+use crate::machinery::{Binding, Context, Error, InvolvedObject, create as create_object, patch};
 use crate::rules::{InheritedFields, ReportedAction};
 
 /// Makes the binding of `object` follow the binding `by`. Returns whether anything was written.
@@ -119,8 +119,8 @@ async fn create(
         },
     });
     extend(&mut binding["spec"], context.rules.inherited(&[&by.spec]));
-    let binding: ResourceBinding = serde_json::from_value(binding)?;
-    ResourceBinding::api(context, namespace).create(&PostParams::default(), &binding).await?;
+    binding["spec"].as_object_mut().into_iter().for_each(|spec| spec.retain(|_, value| !value.is_null()));
+    create_object(&ResourceBinding::api(context, namespace), binding).await?;
     Ok(())
 }
 
@@ -137,7 +137,7 @@ pub(super) async fn release(context: &Context, binding: &ResourceBinding) -> Res
         return Ok(());
     }
     let labels = gone.iter().map(|by| (depended_by_label(&by.namespace, &by.name).0, Value::Null));
-    let labels: serde_json::Map<_, _> = labels.collect();
+    let labels: serde_json::Map<_, _> = labels.collect_sorted();
     let inherited = inherited(context, binding, &kept);
     let required_by = (!kept.is_empty()).then_some(kept);
     let mut change = json!({ "metadata": { "labels": labels }, "spec": { "requiredBy": required_by } });

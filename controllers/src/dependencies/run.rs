@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use capsize_sorted::CollectSorted;
 use futures::{StreamExt, stream};
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
@@ -31,7 +32,7 @@ pub(crate) async fn run(context: Arc<Context>) {
         changes.flat_map(move |change| {
             let sides = || change.before.iter().chain(&change.after);
             let mut concerned: BTreeSet<String> =
-                sides().flat_map(|binding| required_bindings(&context, binding)).collect();
+                sides().flat_map(|binding| required_bindings(&context, binding)).collect_sorted();
             // A binding that requires this one may have compared itself with an earlier version of it.
             let requiring = sides().flat_map(|binding| &binding.spec.required_by);
             concerned.extend(requiring.map(|snapshot| snapshot.name.clone()));
@@ -89,7 +90,7 @@ fn dependents(context: &Context, namespace: &str, name: &str) -> BTreeSet<String
     let by_name = context.bindings.by(BY_DEPENDENCY, &format!("{namespace}/{name}"));
     let by_kind = context.bindings.by(BY_DEPENDENCY, &format!("{namespace}/-{kind}"));
     let dependents = by_name.into_iter().chain(by_kind).map(|binding| binding.name_any());
-    dependents.chain([name.to_owned()]).collect()
+    dependents.chain([name.to_owned()]).collect_sorted()
 }
 
 /// The index of bindings by what their templates depend on.

@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
+use capsize_sorted::CollectSorted;
+
 use crate::api::ResourceSelector;
 
 /// A policy: its namespace, `None` for a cluster-scoped one, and its name.
@@ -43,7 +45,7 @@ impl Candidates {
         let named = [name, ""].into_iter().filter_map(|name| by_name.get(name)).flatten();
         let reaches =
             |policy: &&PolicyKey| policy.0.as_deref().is_none_or(|of| of == namespace && !of.is_empty());
-        named.filter(reaches).cloned().collect()
+        named.filter(reaches).cloned().collect_sorted()
     }
 }
 

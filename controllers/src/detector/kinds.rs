@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::Clock;
+use capsize_sorted::CollectSorted;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, future, stream};
 use kube::api::{ApiResource, GroupVersionKind};
@@ -42,8 +43,9 @@ async fn watch_kinds(context: Arc<Context>) {
     let mut wakes = std::pin::pin!(stream::select(requested, ticks));
     let (mut discovery, mut served) = (Discovery::default(), None);
     while let Some(wake) = wakes.next().await {
-        let new = wake
-            .map(|keys| keys.into_iter().filter(|key| !watches.contains_key(key)).collect::<BTreeSet<_>>());
+        let new = wake.map(|keys| {
+            keys.into_iter().filter(|key| !watches.contains_key(key)).collect_sorted::<BTreeSet<_>>()
+        });
         if new.as_ref().is_some_and(BTreeSet::is_empty) {
             continue;
         }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use kube::api::PostParams;
 use kube::{Api, ResourceExt};
 use serde_json::{Map, Value, json};
 
@@ -14,7 +13,9 @@ use crate::api::{
     ClusterResourceBinding, ObjectReference, PolicySchedulePriority, PropagationPolicySpec, RawObject,
     ResourceBinding, ResourceBindingSpec, SchedulePriority, binding_name,
 };
-use crate::machinery::{Action, Binding, Context, Error, InvolvedObject, dynamic_api, erase, patch};
+use crate::machinery::{
+    Action, Binding, Context, Error, InvolvedObject, create as create_object, dynamic_api, erase, patch,
+};
 use crate::rules::{ObjectName, Owner, ReportedAction};
 
 /// The name of the detector, as its events carry it.
@@ -219,9 +220,7 @@ async fn create<B: Binding>(
     for field in marks.as_object_mut().into_iter().flat_map(Map::values_mut) {
         field.as_object_mut().into_iter().for_each(|field| field.retain(|_, value| !value.is_null()));
     }
-    let binding: B = serde_json::from_value(json!({
-        "apiVersion": B::api_version(&()),
-        "kind": B::kind(&()),
+    let binding = json!({
         "metadata": {
             "name": name,
             "namespace": (!namespace.is_empty()).then_some(namespace),
@@ -231,8 +230,8 @@ async fn create<B: Binding>(
             "ownerReferences": context.rules.owners_of_binding(&spec.resource),
         },
         "spec": spec,
-    }))?;
-    B::api(context, namespace).create(&PostParams::default(), &binding).await?;
+    });
+    create_object(&B::api(context, namespace), binding).await?;
     Ok(())
 }
 
@@ -288,8 +287,9 @@ pub(super) fn has_same_content<B: Binding>(one: &B, other: &B) -> bool {
 }
 
 fn own_fields(spec: &ResourceBindingSpec) -> Result<Map<String, Value>, Error> {
-    let fields: Map<String, Value> = serde_json::from_value(serde_json::to_value(spec)?)?;
-    Ok(fields.into_iter().filter(|(field, _)| OWN_FIELDS.contains(&field.as_str())).collect())
+    let Value::Object(mut fields) = serde_json::to_value(spec)? else { return Ok(Map::new()) };
+    fields.retain(|field, _| OWN_FIELDS.contains(&field.as_str()));
+    Ok(fields)
 }
 
 #[cfg(test)]

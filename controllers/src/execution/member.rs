@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use capsize_sorted::CollectSorted;
 use kube::api::{ApiResource, DeleteParams, GroupVersionKind, PostParams, Preconditions};
 use kube::core::gvk::GroupVersion;
 use kube::{Client, ResourceExt};
@@ -98,7 +99,7 @@ pub(super) async fn remove_copy(
     }
     if removal == Removal::Release {
         let without = |keys: &BTreeMap<String, String>| -> Map<String, Value> {
-            keys.keys().filter(|key| is_mark(key)).map(|key| (key.clone(), Value::Null)).collect()
+            keys.keys().filter(|key| is_mark(key)).map(|key| (key.clone(), Value::Null)).collect_sorted()
         };
         let (labels, annotations) = (without(present.labels()), without(present.annotations()));
         let change = json!({ "metadata": { "labels": labels, "annotations": annotations } });

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt, stream};
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Config;
 use kube::{Api, Resource, ResourceExt};
@@ -14,8 +13,9 @@ use kube::{Api, Resource, ResourceExt};
 use crate::api::{ResourceBinding, Work, binding_name, cluster_of, execution_namespace, work_name};
 use crate::binding::{Overrides, WorkWithoutBinding, delete};
 use crate::machinery::{Action, Context, Error, Informer, Queue, refs, run as run_queue};
+use crate::rules::Autoscaler;
 
-type Autoscalers = Informer<HorizontalPodAutoscaler>;
+type Autoscalers = Informer<Autoscaler>;
 
 /// Writes the Works of autoscalers, and deletes those that are not needed any more.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -56,7 +56,7 @@ async fn write_works(context: Arc<Context>, autoscalers: Autoscalers) {
 async fn delete_works(context: Arc<Context>, autoscalers: Autoscalers) {
     let works_of = {
         let context = Arc::clone(&context);
-        move |autoscaler: Arc<HorizontalPodAutoscaler>| {
+        move |autoscaler: Arc<Autoscaler>| {
             let name = name_of_work(&autoscaler);
             let clusters = context.clusters.list().into_iter();
             stream::iter(clusters.map(move |cluster| {
@@ -88,7 +88,7 @@ async fn delete_works(context: Arc<Context>, autoscalers: Autoscalers) {
 fn scaled_by_changed_bindings(
     context: &Arc<Context>,
     autoscalers: &Autoscalers,
-) -> impl Stream<Item = Arc<HorizontalPodAutoscaler>> + Send + use<> {
+) -> impl Stream<Item = Arc<Autoscaler>> + Send + use<> {
     let (context, autoscalers) = (Arc::clone(context), autoscalers.clone());
     let changes = context.bindings.changes();
     changes.filter(|change| std::future::ready(change.differs(relevant_parts))).flat_map(move |change| {
@@ -104,30 +104,27 @@ fn relevant_parts(binding: &ResourceBinding) -> (Option<i64>, bool) {
     (binding.metadata.generation, binding.metadata.deletion_timestamp.is_some())
 }
 
-fn name_of_work(autoscaler: &HorizontalPodAutoscaler) -> String {
-    let kind = HorizontalPodAutoscaler::kind(&());
+fn name_of_work(autoscaler: &Autoscaler) -> String {
+    let kind = Autoscaler::kind(&());
     work_name(&kind, &autoscaler.namespace().unwrap_or_default(), &autoscaler.name_any())
 }
 
 /// The binding of the workload that an autoscaler scales.
-fn workload_of(context: &Context, autoscaler: &HorizontalPodAutoscaler) -> Option<Arc<ResourceBinding>> {
-    let (namespace, target) = (autoscaler.namespace()?, &autoscaler.spec.scale_target_ref);
+fn workload_of(context: &Context, autoscaler: &Autoscaler) -> Option<Arc<ResourceBinding>> {
+    let (namespace, target) = (autoscaler.namespace()?, &autoscaler.target);
     let binding = context.bindings.get(&namespace, &binding_name(&target.kind, &target.name))?;
     let stays = binding.metadata.deletion_timestamp.is_none();
     (stays && context.rules.scales(autoscaler, &binding.spec.resource)).then_some(binding)
 }
 
-fn is_claimed(context: &Context, autoscaler: &HorizontalPodAutoscaler) -> bool {
+fn is_claimed(context: &Context, autoscaler: &Autoscaler) -> bool {
     context.rules.claimed_by(autoscaler.labels(), autoscaler.annotations()).is_some()
 }
 
-async fn write_works_of(
-    context: Arc<Context>,
-    autoscaler: Arc<HorizontalPodAutoscaler>,
-) -> Result<Action, Error> {
+async fn write_works_of(context: Arc<Context>, autoscaler: Arc<Autoscaler>) -> Result<Action, Error> {
     let binding = workload_of(&context, &autoscaler);
     let workload = binding.as_deref().map(|binding| &binding.spec);
-    let object = serde_json::to_value(&*autoscaler)?;
+    let object = autoscaler.object.tree()?;
     let name = name_of_work(&autoscaler);
     // A cluster for which writing fails does not hold up the others.
     let mut outcome = Ok(Action::await_change());
@@ -161,7 +158,7 @@ async fn delete_where_not_needed(
     else {
         return Ok(Action::await_change());
     };
-    let autoscaler = autoscalers.get(of, name).filter(|it| it.metadata.deletion_timestamp.is_none());
+    let autoscaler = autoscalers.get(of, name).filter(|it| it.meta().deletion_timestamp.is_none());
     let claimed = autoscaler.as_deref().is_some_and(|it| is_claimed(&context, it));
     let binding = autoscaler.as_deref().and_then(|it| workload_of(&context, it));
     let workload = binding.as_deref().map(|binding| &binding.spec);

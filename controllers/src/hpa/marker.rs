@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::{StreamExt, stream};
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Config;
 use kube::{Api, ResourceExt};
@@ -15,12 +14,13 @@ use serde_json::json;
 
 use crate::api::{LABEL_RETAIN_REPLICAS, ResourceBinding, binding_name};
 use crate::machinery::{Action, Context, Error, Informer, Queue, dynamic_api, patch, refs, run as run_queue};
+use crate::rules::Autoscaler;
 
 /// Reconciles the template of every namespaced binding.
 /// The template is reconciled when the binding is new, when the template changes, and when an autoscaler that scales
 /// the template changes.
 pub(crate) async fn run(context: Arc<Context>) {
-    let autoscalers: Informer<HorizontalPodAutoscaler> =
+    let autoscalers: Informer<Autoscaler> =
         Informer::start(Api::all(context.client.clone()), Config::default());
     autoscalers.ready().await;
     let released = Arc::new(ReleasedTargets::default());
@@ -56,8 +56,8 @@ pub(crate) async fn run(context: Arc<Context>) {
 type Key = (String, String);
 
 /// The binding of the template that an autoscaler scales.
-fn target(autoscaler: &HorizontalPodAutoscaler) -> Key {
-    let target = &autoscaler.spec.scale_target_ref;
+fn target(autoscaler: &Autoscaler) -> Key {
+    let target = &autoscaler.target;
     (autoscaler.namespace().unwrap_or_default(), binding_name(&target.kind, &target.name))
 }
 
@@ -81,7 +81,7 @@ impl ReleasedTargets {
 
 async fn reconcile(
     context: Arc<Context>,
-    autoscalers: Informer<HorizontalPodAutoscaler>,
+    autoscalers: Informer<Autoscaler>,
     released: Arc<ReleasedTargets>,
     binding: Arc<ResourceBinding>,
 ) -> Result<Action, Error> {
@@ -89,7 +89,7 @@ async fn reconcile(
     let Ok(Some((kind, template))) = context.templates.get(resource) else {
         return Ok(Action::await_change());
     };
-    let claimed = |autoscaler: &HorizontalPodAutoscaler| {
+    let claimed = |autoscaler: &Autoscaler| {
         context.rules.claimed_by(autoscaler.labels(), autoscaler.annotations()).is_some()
     };
     let all = autoscalers.list();

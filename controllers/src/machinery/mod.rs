@@ -32,4 +32,7 @@ pub(crate) use per_object::PerObject;
 pub(crate) use queue::{Action, Queue, RetryDelays, refs, run, run_by_priority, run_with};
 pub use rate_limit::{RateLimit, rate_limited};
 pub(crate) use store::Change;
-pub(crate) use write::{dynamic_api, erase, patch, patch_guarded, patch_status, patched_status, put_status};
+pub(crate) use write::{
+    create, create_dynamic, delete_named, dynamic_api, erase, patch, patch_guarded, patch_status,
+    patched_status, put_status, send,
+};

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use capsize_sorted::CollectSorted;
 use kube::Resource;
 
 use super::index::{Index, KeysOf};
@@ -147,7 +148,7 @@ impl Objects {
                 None => objects.insert(name.to_owned(), object),
             };
         }
-        self.0.insert(namespace.to_owned(), BTreeMap::from([(name.to_owned(), object)]));
+        self.0.insert(namespace.to_owned(), [(name.to_owned(), object)].into_iter().collect_sorted());
         None
     }
 

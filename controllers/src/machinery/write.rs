@@ -1,8 +1,11 @@
 //! Writes to the control plane: small merge patches with only the changed fields.
+//!
+//! Objects are written as JSON trees, and most answers are not read. A typed write would compile the code that reads
+//! and writes each kind.
 
 use std::fmt::Debug;
 
-use kube::api::{ApiResource, Patch, PatchParams, Request};
+use kube::api::{ApiResource, DeleteParams, Patch, PatchParams, PostParams, Request};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,6 +13,36 @@ use serde_json::{Map, Value, json};
 
 use super::Error;
 use crate::api::RawObject;
+
+/// Creates an object, which gets API version and kind here.
+/// The answer is not read, because the watch delivers the same object.
+pub(crate) async fn create<K>(api: &Api<K>, mut object: Value) -> kube::Result<()>
+where
+    K: Resource<DynamicType = ()> + Clone,
+{
+    object["apiVersion"] = K::api_version(&()).into();
+    object["kind"] = K::kind(&()).into();
+    let body = serde_json::to_vec(&object).map_err(kube::Error::SerdeError)?;
+    let request = Request::new(api.resource_url()).create(&PostParams::default(), body);
+    let request = request.map_err(kube::Error::BuildRequest)?;
+    api.clone().into_client().request_text(request).await.map(drop)
+}
+
+/// Creates an object of a kind known at run time. Returns the object after the write.
+pub(crate) async fn create_dynamic(api: &Api<RawObject>, object: &Value) -> Result<RawObject, Error> {
+    Ok(api.create(&PostParams::default(), &RawObject::of(object)?).await?)
+}
+
+/// Deletes an object. The answer is not read.
+pub(crate) async fn delete_named<K: Resource + Clone>(
+    api: &Api<K>,
+    name: &str,
+    params: &DeleteParams,
+) -> kube::Result<()> {
+    let request = Request::new(api.resource_url()).delete(name, params);
+    let request = request.map_err(kube::Error::BuildRequest)?;
+    api.clone().into_client().request_text(request).await.map(drop)
+}
 
 /// Patches `object`, unless the object has changed since the object was read.
 /// Without this condition, two controllers that write the same list would undo each other's work (#7290, #7346).
@@ -19,7 +52,7 @@ pub(crate) async fn patch<K: Resource + Clone>(
     mut change: Value,
 ) -> Result<(), Error> {
     pin(&mut change, object);
-    send(api, &object.name_any(), None, &change).await
+    Ok(send(api, &object.name_any(), None, &Patch::Merge(&change)).await?)
 }
 
 /// Like [`patch`], but an unguarded patch is applied whatever has changed.
@@ -46,7 +79,7 @@ pub(crate) async fn patch_status<K: Resource + Clone>(
     status: &impl Serialize,
 ) -> Result<(), Error> {
     let change = pinned_status(object, status)?;
-    send(api, &object.name_any(), Some("status"), &change).await
+    Ok(send(api, &object.name_any(), Some("status"), &Patch::Merge(&change)).await?)
 }
 
 /// Like [`patch_status`]. Returns the object after the write.
@@ -65,25 +98,23 @@ pub(crate) async fn put_status<K: Resource + Clone>(
     status: &impl Serialize,
 ) -> Result<(), Error> {
     let change = json!({ "status": serde_json::to_value(status)? });
-    send(api, name, Some("status"), &change).await
+    Ok(send(api, name, Some("status"), &Patch::Merge(&change)).await?)
 }
 
-/// Sends a merge patch. The answer is not read, because the watch delivers the same object.
-async fn send<K: Resource + Clone>(
+/// Sends a patch of an object, or of a part of it. The answer is not read.
+pub(crate) async fn send<K: Resource + Clone>(
     api: &Api<K>,
     name: &str,
     part: Option<&str>,
-    change: &Value,
-) -> Result<(), Error> {
+    patch: &Patch<&Value>,
+) -> kube::Result<()> {
     let (request, params) = (Request::new(api.resource_url()), PatchParams::default());
-    let patch = Patch::Merge(change);
     let request = match part {
-        Some(part) => request.patch_subresource(part, name, &params, &patch),
-        None => request.patch(name, &params, &patch),
+        Some(part) => request.patch_subresource(part, name, &params, patch),
+        None => request.patch(name, &params, patch),
     };
     let request = request.map_err(kube::Error::BuildRequest)?;
-    api.clone().into_client().request_text(request).await?;
-    Ok(())
+    api.clone().into_client().request_text(request).await.map(drop)
 }
 
 /// The API for objects of a kind known at run time. The namespace is empty for cluster-scoped ones.

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::NodeContext;
 use super::context::{BY_NODE, Memory};
 use super::monitor::COMPONENT;
-use crate::machinery::{Error, is_absent, patch_status};
+use crate::machinery::{Error, delete_named, is_absent, patch_status};
 use crate::rules::Event;
 use crate::rules::node::{DrainAction, QueuePosition};
 
@@ -62,6 +62,5 @@ async fn drain_pod(context: &NodeContext, node: &str, pod: &Pod) -> Result<(), E
     context.publish(COMPONENT, pod, Event { warns: false, reason: "NodeControllerEviction", message });
     let uid = pod.uid().filter(|_| context.rules.deletes_by_uid());
     let preconditions = uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None });
-    api.delete(&name, &DeleteParams { preconditions, ..DeleteParams::default() }).await?;
-    Ok(())
+    Ok(delete_named(&api, &name, &DeleteParams { preconditions, ..DeleteParams::default() }).await?)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use capsize_sorted::CollectSorted;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
@@ -74,7 +75,7 @@ async fn handle_new_and_removed(context: &NodeContext, nodes: &[NodeInZone], kno
     if names().eq(known.iter().map(String::as_str)) {
         return;
     }
-    let present: BTreeSet<String> = names().map(str::to_owned).collect();
+    let present: BTreeSet<String> = names().map(str::to_owned).collect_sorted();
     let nodes = nodes.iter().map(|placed| &*placed.node);
     for node in nodes.filter(|node| !known.contains(name(node))) {
         publish(context, node, "RegisteredNode", |name| format!("Registered Node {name} in Controller"));

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use capsize_sorted::CollectSorted;
+
 use super::check_node::{NodeInZone, conditions};
 use super::context::{Memory, Zone};
 use super::{NodeContext, taints};
@@ -39,15 +41,15 @@ pub(super) async fn update_zones(
     }
     let state = |counts: &NodeCounts| rules.zone_state(*counts, context.settings.rates);
     let now: BTreeMap<String, ZoneState> =
-        counted.iter().map(|(zone, counts)| (zone.clone(), state(counts))).collect();
+        counted.iter().map(|(zone, counts)| (zone.clone(), state(counts))).collect_sorted();
     let disruption = {
         let mut memory = context.memory();
-        let of_nodes: BTreeSet<String> = zones.iter().map(ToString::to_string).collect();
-        let remembered = rules.remembered_zones(&of_nodes, &counted.keys().cloned().collect());
+        let of_nodes: BTreeSet<String> = zones.iter().map(ToString::to_string).collect_sorted();
+        let remembered = rules.remembered_zones(&of_nodes, &counted.keys().cloned().collect_sorted());
         memory.zones.retain(|zone, _| of_nodes.contains(zone));
         memory.zones.iter_mut().for_each(|(name, zone)| zone.starts_anew = !remembered.contains(name));
         let before = memory.zones.iter().filter(|(zone, _)| counted.contains_key(*zone));
-        rules.disruption(&before.map(|(zone, known)| (zone.clone(), known.state)).collect(), &now)
+        rules.disruption(&before.map(|(zone, known)| (zone.clone(), known.state)).collect_sorted(), &now)
     };
     // Also while the disruption lasts: a taint may have been under way when it began.
     if disruption == Disruption::Begins || (disruption == Disruption::Lasts && !now.is_empty()) {

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::{Namespace, Taint, Toleration};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     APIResource, APIResourceList, Condition, OwnerReference,
@@ -215,7 +213,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn has_finalizer(spec: &ResourceBindingSpec) -> bool;
         fn is_dependency(dependency: &ResourceSelector, object: &Value) -> bool;
         fn require(required_by: &[BindingSnapshot], by: BindingSnapshot) -> Vec<BindingSnapshot>;
-        fn scales(autoscaler: &HorizontalPodAutoscaler, template: &ObjectReference) -> bool;
+        fn scales(autoscaler: &Autoscaler, template: &ObjectReference) -> bool;
         fn autoscaler_targets<'a>(
             claimed: bool, workload: Option<&'a ResourceBindingSpec>,
         ) -> BTreeSet<&'a str>;
@@ -378,8 +376,8 @@ pub trait Rules: AsRules + Send + Sync {
     functions! {
         fn exported_service<'a>(work: &'a Work) -> Option<(&'a str, &'a str)>;
         fn collected_service<'a>(work: &'a Work) -> Option<(&'a str, &'a str)>;
-        fn is_collected(slice: &EndpointSlice, service_namespace: &str, service: &str) -> bool;
-        fn collected_slice(slice: &EndpointSlice) -> Map<String, Value>;
+        fn is_collected(slice: &RawObject, service_namespace: &str, service: &str) -> bool;
+        fn collected_slice(slice: &RawObject) -> serde_json::Result<Map<String, Value>>;
         fn keeps_slices(cluster: &Cluster) -> bool;
         fn imported_slice(work: &Work, cluster: &str) -> Option<Value>;
         fn derived_service(import: &ServiceImport) -> Option<Value>;

@@ -2,13 +2,12 @@
 //!
 //! karmada-io/karmada v1.18.2 `pkg/controllers/mcs/{service_export,endpointslice,service_import}_controller.go`.
 
-use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
 use crate::api::{
     Cluster, Identity, LABEL_COLLECTED_SERVICE_NAME, LABEL_COLLECTED_SERVICE_NAMESPACE, LABEL_SERVICE_NAME,
-    ServiceImport, WORK_NAME, WORK_NAMESPACE, Work, derived_service_name, imported_slice_name,
+    RawObject, ServiceImport, WORK_NAME, WORK_NAMESPACE, Work, derived_service_name, imported_slice_name,
 };
 
 /// Returns the namespace and the name of the Service that a Work exports from its member.
@@ -29,7 +28,7 @@ pub fn collected_service(work: &Work) -> Option<(&str, &str)> {
 /// Whether a slice in a member has endpoints of a Service of that member.
 /// A slice that was delivered there from other members does not count.
 #[must_use]
-pub fn is_collected(slice: &EndpointSlice, service_namespace: &str, service: &str) -> bool {
+pub fn is_collected(slice: &RawObject, service_namespace: &str, service: &str) -> bool {
     let label = |key: &str| slice.labels().get(key).map(String::as_str);
     slice.metadata.deletion_timestamp.is_none()
         && slice.namespace().as_deref() == Some(service_namespace)
@@ -39,21 +38,20 @@ pub fn is_collected(slice: &EndpointSlice, service_namespace: &str, service: &st
 }
 
 /// Returns the parts of a member's slice that are brought to the control plane.
-#[must_use]
-pub fn collected_slice(slice: &EndpointSlice) -> Map<String, Value> {
+///
+/// # Errors
+/// When the slice is nested too deeply to be read.
+pub fn collected_slice(slice: &RawObject) -> serde_json::Result<Map<String, Value>> {
+    let tree = slice.tree()?;
     let mut manifest = Map::new();
     manifest.insert("apiVersion".into(), "discovery.k8s.io/v1".into());
     manifest.insert("kind".into(), "EndpointSlice".into());
     let metadata =
         json!({"name": slice.name_any(), "namespace": slice.namespace(), "labels": slice.labels()});
     manifest.insert("metadata".into(), metadata);
-    let fields = [
-        ("addressType", json!(slice.address_type)),
-        ("endpoints", json!(slice.endpoints)),
-        ("ports", json!(slice.ports)),
-    ];
-    manifest.extend(fields.into_iter().map(|(field, value)| (field.to_owned(), value)));
-    manifest
+    let fields = ["addressType", "endpoints", "ports"];
+    manifest.extend(fields.into_iter().map(|field| (field.to_owned(), tree[field].clone())));
+    Ok(manifest)
 }
 
 /// Whether the slices collected from a member stay while the member is not ready.
@@ -102,7 +100,7 @@ mod tests {
     use super::*;
     use crate::test_values::from_json;
 
-    fn slice(labels: Value) -> EndpointSlice {
+    fn slice(labels: Value) -> RawObject {
         from_json(json!({
             "metadata": {"name": "web-x7", "namespace": "default", "labels": labels, "uid": "1", "resourceVersion": "2"},
             "addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}], "ports": [{"port": 80}],
@@ -145,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_slice_is_imported_behind_the_derived_service() {
-        let collected = collected_slice(&slice(json!({LABEL_SERVICE_NAME: "web"})));
+        let collected = collected_slice(&slice(json!({LABEL_SERVICE_NAME: "web"}))).unwrap();
         assert!(collected["metadata"].get("uid").is_none());
         let labels =
             json!({LABEL_COLLECTED_SERVICE_NAMESPACE: "default", LABEL_COLLECTED_SERVICE_NAME: "web"});

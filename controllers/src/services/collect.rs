@@ -7,8 +7,6 @@ use std::sync::Arc;
 
 use futures::channel::mpsc::unbounded;
 use futures::{StreamExt, stream};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::PostParams;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::json;
@@ -16,10 +14,11 @@ use serde_json::json;
 use super::slices::{ExportedService, Slices};
 use crate::api::{
     CONDITION_APPLIED, Cluster, FINALIZER_ENDPOINT_SLICE, LABEL_COLLECTED_BY, LABEL_COLLECTED_SERVICE_NAME,
-    LABEL_COLLECTED_SERVICE_NAMESPACE, Manifest, Work, cluster_of, execution_namespace, is_true, work_name,
+    LABEL_COLLECTED_SERVICE_NAMESPACE, Manifest, RawObject, Work, cluster_of, execution_namespace, is_true,
+    work_name,
 };
 use crate::binding::delete;
-use crate::machinery::{Action, BY_NAMESPACE, Context, Error, Queue, patch, refs, run as run_queue};
+use crate::machinery::{Action, BY_NAMESPACE, Context, Error, Queue, create, patch, refs, run as run_queue};
 
 /// Reconciles the Works that export a Service or carry the slices of a Service.
 /// A Work is reconciled when the Work changes, when the slices in the member change, and when the member becomes ready.
@@ -129,12 +128,12 @@ async fn write_work(
     context: &Context,
     member: &str,
     service: (&str, &str),
-    slice: &EndpointSlice,
+    slice: &RawObject,
 ) -> Result<String, Error> {
     let name = work_name("EndpointSlice", service.0, &slice.name_any());
     let namespace = execution_namespace(member);
     let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
-    let manifests = vec![Manifest::of(&context.rules.collected_slice(slice))?];
+    let manifests = vec![Manifest::of(&context.rules.collected_slice(slice)?)?];
     match context.works.get(&namespace, &name) {
         Some(present) if present.metadata.deletion_timestamp.is_some() => {
             return Err(Error::NotYet("the Work of a slice that was there before is not gone yet".into()));
@@ -145,7 +144,7 @@ async fn write_work(
             patch(&api, &*present, change).await?;
         }
         None => {
-            let work: Work = serde_json::from_value(json!({
+            let work = json!({
                 "metadata": {
                     "name": name,
                     "namespace": namespace,
@@ -157,8 +156,8 @@ async fn write_work(
                     "finalizers": [FINALIZER_ENDPOINT_SLICE],
                 },
                 "spec": { "workload": { "manifests": manifests }, "suspendDispatching": true },
-            }))?;
-            api.create(&PostParams::default(), &work).await?;
+            });
+            create(&api, work).await?;
         }
     }
     Ok(name)

@@ -5,14 +5,15 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Service;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, Patch, PatchParams};
 use kube::runtime::watcher::Config;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::api::ServiceImport;
 use crate::machinery::{
-    Action, Context, Error, Informer, InvolvedObject, Queue, patch_status, refs, run as run_queue,
+    Action, Context, Error, Informer, InvolvedObject, Queue, create_dynamic, dynamic_api, patch_status, refs,
+    run as run_queue,
 };
 use crate::rules::ReportedAction;
 
@@ -51,16 +52,16 @@ async fn derive(context: &Context, import: &ServiceImport, mut wanted: Value) ->
         "uid": import.uid(), "controller": true, "blockOwnerDeletion": true,
     }]);
     let name = wanted["metadata"]["name"].as_str().unwrap_or_default();
-    let api = Api::<Service>::namespaced(context.client.clone(), &import.namespace().unwrap_or_default());
+    let namespace = import.namespace().unwrap_or_default();
+    let api = dynamic_api(context.client.clone(), &namespace, &ApiResource::erase::<Service>(&()));
     let (service, wrote) = match api.get_opt(name).await? {
-        None => (api.create(&PostParams::default(), &serde_json::from_value(wanted.clone())?).await?, true),
-        Some(present) if context.rules.covers(&serde_json::to_value(&present)?, &wanted) => (present, false),
+        None => (create_dynamic(&api, &wanted).await?, true),
+        Some(present) if context.rules.covers(&present.tree()?, &wanted) => (present, false),
         Some(_) => (api.patch(name, &PatchParams::default(), &Patch::Merge(&wanted)).await?, true),
     };
     let addresses: Vec<_> = import.spec.ips.iter().map(|ip| json!({ "ip": ip })).collect();
     let status = json!({ "loadBalancer": { "ingress": addresses } });
-    let present_status = serde_json::to_value(service.status.as_ref())?;
-    if !import.spec.ips.is_empty() && !context.rules.covers(&present_status, &status) {
+    if !import.spec.ips.is_empty() && !context.rules.covers(&service.tree()?["status"], &status) {
         patch_status(&api, &service, &status).await?;
     }
     Ok(wrote)

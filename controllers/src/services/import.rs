@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DeleteParams, Patch};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::api::{FINALIZER_ENDPOINT_SLICE, Work, cluster_of};
-use crate::machinery::{Action, Context, Error, Queue, patch, refs, run as run_queue};
+use crate::machinery::{
+    Action, Context, Error, Queue, create_dynamic, delete_named, dynamic_api, patch, refs, run as run_queue,
+    send,
+};
 
 /// Reconciles every Work that carries a slice, when the Work changes.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -33,19 +36,23 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>) -> Result<Action, Err
     let imported = cluster_of(&namespace).and_then(|member| context.rules.imported_slice(&work, member));
     let Some(imported) = imported else { return Ok(Action::await_change()) };
     let text = |path: &str| imported.pointer(path).and_then(Value::as_str).unwrap_or_default();
-    let api = Api::<EndpointSlice>::namespaced(context.client.clone(), text("/metadata/namespace"));
+    let api = dynamic_api(
+        context.client.clone(),
+        text("/metadata/namespace"),
+        &ApiResource::erase::<EndpointSlice>(&()),
+    );
     let name = text("/metadata/name");
     if work.metadata.deletion_timestamp.is_some() {
-        match api.delete(name, &DeleteParams::default()).await {
+        match delete_named(&api, name, &DeleteParams::default()).await {
             Err(kube::Error::Api(status)) if status.is_not_found() => {}
-            outcome => drop(outcome?),
+            outcome => outcome?,
         }
         return remove_finalizer(&context, &work).await;
     }
     match api.get_opt(name).await? {
-        None => drop(api.create(&PostParams::default(), &serde_json::from_value(imported.clone())?).await?),
-        Some(present) if context.rules.covers(&serde_json::to_value(&present)?, &imported) => {}
-        Some(_) => drop(api.patch(name, &PatchParams::default(), &Patch::Merge(&imported)).await?),
+        None => drop(create_dynamic(&api, &imported).await?),
+        Some(present) if context.rules.covers(&present.tree()?, &imported) => {}
+        Some(_) => send(&api, name, None, &Patch::Merge(&imported)).await?,
     }
     Ok(Action::await_change())
 }

@@ -6,10 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use futures::StreamExt;
 use futures::channel::mpsc::UnboundedSender;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::ApiResource;
 use kube::{Api, Client, ResourceExt};
 use tokio::task::JoinSet;
 
-use crate::api::LABEL_SERVICE_NAME;
+use crate::api::{LABEL_SERVICE_NAME, RawObject};
 use crate::machinery::{Context, Informer};
 
 /// A Service of a member: the member, the Service's namespace and its name.
@@ -17,7 +18,7 @@ pub(super) type ExportedService = (String, String, String);
 
 /// A store of a member's slices, and the task that forwards its changes.
 struct Watch {
-    store: Informer<EndpointSlice>,
+    store: Informer<RawObject>,
     _forwarding: JoinSet<()>,
 }
 
@@ -39,12 +40,13 @@ impl Slices {
         context: &Context,
         member: &str,
         client: impl FnOnce() -> Option<Client>,
-    ) -> Option<Informer<EndpointSlice>> {
+    ) -> Option<Informer<RawObject>> {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(watch) = watches.get(member) {
             return Some(watch.store.clone()).filter(Informer::is_ready);
         }
-        let store = Informer::start(Api::all(client()?), context.member_watch());
+        let kind = ApiResource::erase::<EndpointSlice>(&());
+        let store = Informer::dynamic(Api::all_with(client()?, &kind), context.member_watch(), &kind);
         let mut forwarding = JoinSet::new();
         forwarding.spawn(forward_changes(member.to_owned(), store.clone(), self.changed.clone()));
         watches.insert(member.to_owned(), Watch { store, _forwarding: forwarding });
@@ -59,7 +61,7 @@ impl Slices {
 
 async fn forward_changes(
     member: String,
-    store: Informer<EndpointSlice>,
+    store: Informer<RawObject>,
     changed: UnboundedSender<ExportedService>,
 ) {
     let mut changes = std::pin::pin!(store.changes());

@@ -6,8 +6,8 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::deletion_schedule::{Key, PendingDeletion};
-use crate::machinery::{Error, is_absent, patch_status};
-use crate::node_lifecycle::NodeContext;
+use crate::machinery::{Error, delete_named, is_absent, patch_status};
+use crate::node_lifecycle::{NodeContext, TrimmedObject};
 use crate::rules::Event;
 
 /// Deletes a pod, if it still is the same pod. Returns whether nothing is left to do.
@@ -27,7 +27,7 @@ pub(super) async fn delete(context: &NodeContext, deletion: &PendingDeletion) ->
 
 async fn try_to_delete(context: &NodeContext, deletion: &PendingDeletion) -> Result<(), Error> {
     let (namespace, name) = &deletion.key;
-    let api = Api::<Pod>::namespaced(context.client.clone(), namespace);
+    let api = Api::<TrimmedObject<Pod>>::namespaced(context.client.clone(), namespace);
     let pod = api.get(name).await?;
     let uid = Some(deletion.uid.clone()).filter(|uid| !uid.is_empty());
     if uid.is_some() && uid != pod.uid() {
@@ -39,8 +39,7 @@ async fn try_to_delete(context: &NodeContext, deletion: &PendingDeletion) -> Res
         patch_status(&api, &pod, &json!({ "conditions": conditions })).await?;
     }
     let preconditions = uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None });
-    api.delete(name, &DeleteParams { preconditions, ..DeleteParams::default() }).await?;
-    Ok(())
+    Ok(delete_named(&api, name, &DeleteParams { preconditions, ..DeleteParams::default() }).await?)
 }
 
 /// Publishes an event about the deletion of a pod.

@@ -164,9 +164,14 @@ pub(super) fn validate(settings: &Settings, rules: &dyn Rules, write: Write<'_>)
     }
 }
 
+/// Reads the spec from its text, because a tree would need the code of another reader for each kind.
 fn spec<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
-    let spec = object.get("spec").cloned().unwrap_or_default();
-    serde_json::from_value(spec).map_err(|error| format!("spec: {error}"))
+    let text = object.get("spec").unwrap_or_default().to_string();
+    serde_json::from_str(&text).map_err(|error| {
+        // The position is that in a text that nobody has written.
+        let error = error.to_string();
+        format!("spec: {}", error.rsplit_once(" at line ").map_or(error.as_str(), |(what, _)| what))
+    })
 }
 
 /// The object with its spec changed; `None` if that changes nothing.

@@ -11,13 +11,14 @@ use capsize_clock::Clock;
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use k8s_openapi::api::core::v1::Event as EventObject;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::Patch;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::InvolvedObject;
 use super::correlator::{Correlator, Decision, Occurrence};
+use crate::machinery::write::{create, send};
 use crate::rules::Event;
 
 /// How often the write of an event that does not reach the API server is tried (`maxTriesPerEvent`).
@@ -91,25 +92,21 @@ async fn write(
     };
     let api = Api::<EventObject>::namespaced(client.clone(), namespace);
     let now = clock.now_in_seconds();
-    let create = |name: &str, message: &str, count: u32, first: Value| {
-        let event = object(occurrence, (namespace, name), message, (count, first, json!(now)));
-        serde_json::from_value(event).map_err(kube::Error::SerdeError)
+    let event = |name: &str, message: &str, count: u32, first: Value| {
+        object(occurrence, (namespace, name), message, (count, first, json!(now)))
     };
     match decision {
         Decision::Dropped => Ok(()),
-        Decision::Created { name, message } => {
-            api.create(&PostParams::default(), &create(name, message, 1, json!(now))?).await.map(drop)
-        }
+        Decision::Created { name, message } => create(&api, event(name, message, 1, json!(now))).await,
         Decision::Counted { name, message, count, first } => {
             let change = json!({ "count": count, "lastTimestamp": now, "message": message });
-            match api.patch(name, &PatchParams::default(), &Patch::Strategic(&change)).await {
+            match send(&api, name, None, &Patch::Strategic(&change)).await {
                 // The event has expired.
                 Err(kube::Error::Api(status)) if status.is_not_found() => {
                     let first = json!(clock.shown_at(*first));
-                    let event = create(name, message, *count, first)?;
-                    api.create(&PostParams::default(), &event).await.map(drop)
+                    create(&api, event(name, message, *count, first)).await
                 }
-                outcome => outcome.map(drop),
+                outcome => outcome,
             }
         }
     }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use capsize_sorted::CollectSorted;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
@@ -25,7 +26,7 @@ pub fn remedy_actions(remedies: &[&Remedy], cluster: &Cluster) -> Vec<String> {
             || matches.any(|wanted| wanted.as_ref().is_some_and(|wanted| meets(wanted, conditions)))
     };
     let needed = remedies.iter().filter(selects).filter(holds);
-    let actions: BTreeSet<&String> = needed.flat_map(|remedy| &remedy.spec.actions).collect();
+    let actions: BTreeSet<&String> = needed.flat_map(|remedy| &remedy.spec.actions).collect_sorted();
     actions.into_iter().cloned().collect()
 }
 

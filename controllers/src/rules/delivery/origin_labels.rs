@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use crate::api::{
@@ -197,7 +198,7 @@ pub(super) fn entry<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'
 
 /// The sorted keys, separated by commas.
 fn keys(map: &Map<String, Value>) -> String {
-    let sorted: BTreeSet<&str> = map.keys().map(String::as_str).collect();
+    let sorted: BTreeSet<&str> = map.keys().map(String::as_str).collect_sorted();
     sorted.into_iter().collect::<Vec<_>>().join(",")
 }
 

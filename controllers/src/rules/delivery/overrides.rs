@@ -3,6 +3,7 @@
 //! karmada-io/karmada `pkg/util/overridemanager/*.go`. Order within one policy: images, commands, arguments, labels,
 //! annotations, texts within fields, and then any field.
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use crate::api::{
@@ -179,8 +180,9 @@ fn text(object: &mut Value, overrider: &FieldOverrider) -> Result<(), String> {
 
 /// An operation of a JSON patch.
 fn operation(operator: OverriderOperator, path: &str, value: &Value) -> Value {
-    let mut operation =
-        Map::from_iter([("path".to_owned(), json!(path)), ("op".to_owned(), json!(operator))]);
+    let mut operation = [("path".to_owned(), json!(path)), ("op".to_owned(), json!(operator))]
+        .into_iter()
+        .collect_sorted::<Map<_, _>>();
     if operator != OverriderOperator::Remove {
         operation.insert("value".into(), value.clone());
     }

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use capsize_sorted::CollectSorted;
 use serde_json::Value;
 
 use crate::api::{GracefulEvictionTask, ResourceBindingSpec, Suspension, TargetCluster};
@@ -31,7 +32,7 @@ pub fn clusters_with_work(behaviour: Behaviour, spec: &ResourceBindingSpec) -> B
     let required = spec.required_by.iter().flat_map(|dependent| &dependent.clusters);
     let targets = spec.clusters.iter().chain(required).map(|target| target.name.as_str());
     let leaving = spec.graceful_eviction_tasks.iter().filter(|task| !is_purged(behaviour, task));
-    targets.chain(leaving.map(|task| task.from_cluster.as_str())).collect()
+    targets.chain(leaving.map(|task| task.from_cluster.as_str())).collect_sorted()
 }
 
 /// Whether a cluster that is being removed has to wait for the workload to leave it.
@@ -94,7 +95,7 @@ pub fn completions(
     let weights =
         spec.clusters.iter().map(|target| (target.name.clone(), i64::from(target.replicas))).collect();
     let shares = rules.divide(wanted, weights, &[], &spec.resource.uid);
-    Some(shares.into_iter().map(|share| (share.name, share.replicas)).collect())
+    Some(shares.into_iter().map(|share| (share.name, share.replicas)).collect_sorted())
 }
 
 #[cfg(test)]

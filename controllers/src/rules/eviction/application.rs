@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 
 use super::preserved_state::task_state;
@@ -46,7 +47,7 @@ pub fn unhealthy_since(
             let since = before.get(&report.cluster_name).copied().unwrap_or(now);
             (report.cluster_name.clone(), since)
         })
-        .collect()
+        .collect_sorted()
 }
 
 /// Returns until when a workload that is unhealthy since this time may stay.

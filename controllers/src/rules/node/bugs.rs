@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use capsize_sorted::CollectSorted;
+
 use crate::rules::bug_table::{UnknownBug, bugs};
 
 bugs! {
@@ -47,13 +49,13 @@ impl NodeBug {
     /// The bugs of Kubernetes 1.16.
     #[must_use]
     pub fn of_1_16() -> BTreeSet<Self> {
-        KNOWN.iter().filter(|(.., (had, _))| *had).map(|(bug, ..)| *bug).collect()
+        KNOWN.iter().filter(|(.., (had, _))| *had).map(|(bug, ..)| *bug).collect_sorted()
     }
 
     /// The bugs of Kubernetes 1.36.
     #[must_use]
     pub fn of_1_36() -> BTreeSet<Self> {
-        KNOWN.iter().filter(|(.., (_, has))| *has).map(|(bug, ..)| *bug).collect()
+        KNOWN.iter().filter(|(.., (_, has))| *has).map(|(bug, ..)| *bug).collect_sorted()
     }
 }
 

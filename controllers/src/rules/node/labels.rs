@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use capsize_sorted::CollectSorted;
+
 use super::names::{MIRRORED_LABELS, REGION_LABELS, ZONE_LABELS};
 
 type Labels = BTreeMap<String, String>;
@@ -35,7 +37,7 @@ pub fn mirrored_labels(labels: &Labels, stable_lead: bool) -> Labels {
         let value = labels.get(leads)?;
         (labels.get(follows) != Some(value)).then(|| (follows.to_owned(), value.clone()))
     });
-    copied.collect()
+    copied.collect_sorted()
 }
 
 #[cfg(test)]

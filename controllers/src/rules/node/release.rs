@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{NodeCondition, Taint, Toleration};
 
@@ -23,7 +24,7 @@ impl NodeRelease {
     /// Returns the reference with one bug.
     #[must_use]
     pub fn with(bug: NodeBug) -> Self {
-        Self { bugs: BTreeSet::from([bug]), ..Self::default() }
+        Self { bugs: [bug].into_iter().collect_sorted(), ..Self::default() }
     }
 
     fn has(&self, bug: NodeBug) -> bool {

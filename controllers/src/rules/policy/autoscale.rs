@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
-use kube::ResourceExt;
+use capsize_sorted::CollectSorted;
+use kube::{Resource, ResourceExt};
 use serde_json::Value;
 
+use super::Autoscaler;
 use crate::api::{
     BindingStatus, LABEL_BINDING_ID, LABEL_BINDING_KEY, LABEL_RETAIN_REPLICAS, ObjectReference,
     ResourceBindingSpec, Work, work_name,
@@ -20,10 +21,10 @@ const AUTOSCALER: &str = "HorizontalPodAutoscaler";
 
 /// Whether an autoscaler scales a template.
 #[must_use]
-pub fn scales(autoscaler: &HorizontalPodAutoscaler, template: &ObjectReference) -> bool {
-    let target = &autoscaler.spec.scale_target_ref;
+pub fn scales(autoscaler: &Autoscaler, template: &ObjectReference) -> bool {
+    let target = &autoscaler.target;
     let same_version = |version: &String| *version == template.api_version;
-    autoscaler.metadata.deletion_timestamp.is_none()
+    autoscaler.meta().deletion_timestamp.is_none()
         && autoscaler.namespace().unwrap_or_default() == template.namespace
         && (&target.kind, &target.name) == (&template.kind, &template.name)
         && target.api_version.as_ref().is_none_or(same_version)
@@ -35,7 +36,7 @@ pub fn scales(autoscaler: &HorizontalPodAutoscaler, template: &ObjectReference) 
 #[must_use]
 pub fn autoscaler_targets(claimed: bool, workload: Option<&ResourceBindingSpec>) -> BTreeSet<&str> {
     let targets = workload.filter(|_| !claimed).into_iter().flat_map(|spec| &spec.clusters);
-    targets.map(|target| target.name.as_str()).collect()
+    targets.map(|target| target.name.as_str()).collect_sorted()
 }
 
 /// Returns true if a Work with the autoscaler of a workload stays for a cluster.
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn an_autoscaler_scales_what_it_names_in_its_own_namespace() {
-        let autoscaler = |target: Value| -> HorizontalPodAutoscaler {
+        let autoscaler = |target: Value| -> Autoscaler {
             from_json(json!({"metadata": {"name": "a", "namespace": "default"},
                 "spec": {"maxReplicas": 3, "scaleTargetRef": target}}))
         };

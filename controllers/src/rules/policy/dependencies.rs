@@ -3,8 +3,9 @@
 //! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/dependencies.go`, `pkg/util/helper/pod.go`,
 //! `pkg/util/lifted/visitpod.go`; ingresses and service imports as from 1.4, `ReplicaSets` as from 1.16.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use capsize_sorted::CollectSorted;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::{Selector, SelectorExt};
 use serde_json::Value;
@@ -44,7 +45,8 @@ pub fn dependencies(behaviour: Behaviour, kind: &str, template: &Value) -> Vec<R
         _ => return Vec::new(),
     };
     let Some(pod) = template.pointer(pod) else { return Vec::new() };
-    let mut claims: BTreeSet<_> = strings(&pod["volumes"], "/persistentVolumeClaim/claimName").collect();
+    let mut claims: BTreeSet<_> =
+        strings(&pod["volumes"], "/persistentVolumeClaim/claimName").collect_sorted();
     // A StatefulSet creates the claims of its own templates itself.
     for own in
         strings(&template["spec"]["volumeClaimTemplates"], "/metadata/name").filter(|_| kind == "StatefulSet")
@@ -75,7 +77,7 @@ fn named<'a>(
     kinds: impl IntoIterator<Item = (&'a str, Names<'a>)>,
 ) -> Vec<ResourceSelector> {
     let of_kind = |(kind, names): (&str, Names<'a>)| {
-        let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
+        let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect_sorted();
         let one = |name: &str| ResourceSelector {
             api_version: "v1".into(),
             kind: kind.into(),
@@ -123,7 +125,7 @@ fn secrets(pod: &Value) -> Names<'_> {
 /// The derived Service and its `EndpointSlice` objects.
 fn of_service_import(namespace: &str, name: &str) -> Vec<ResourceSelector> {
     let derived = derived_service_name(name);
-    let labels = BTreeMap::from([(LABEL_SERVICE_NAME.to_owned(), derived.clone())]);
+    let labels = [(LABEL_SERVICE_NAME.to_owned(), derived.clone())].into_iter().collect_sorted();
     let addresses = ResourceSelector {
         api_version: "discovery.k8s.io/v1".into(),
         kind: "EndpointSlice".into(),

@@ -2,6 +2,7 @@
 
 mod activation;
 mod autoscale;
+mod autoscaler;
 mod claim;
 mod dependencies;
 mod name_pattern;
@@ -12,6 +13,7 @@ mod required_by;
 
 pub use activation::{activates, touched};
 pub use autoscale::{autoscaler_targets, delivered_autoscaler, keeps_autoscaler, replicas_to_sync, scales};
+pub use autoscaler::Autoscaler;
 pub use claim::{Owner, claim_marks, claimed_by, has_finalizer, policy_finalizer};
 pub use dependencies::{dependencies, is_dependency};
 pub use name_pattern::NamePattern;

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use capsize_sorted::CollectSorted;
+
 use crate::api::{ReleaseNumber, release_number};
 use crate::rules::bug_table::{UnknownBug, bugs};
 
@@ -132,7 +134,7 @@ impl Bug {
     pub fn of(release: &str) -> BTreeSet<Self> {
         let number = release_number(release);
         let has = |first_without: &Option<ReleaseNumber>| first_without.is_none_or(|first| number < first);
-        KNOWN.iter().filter(|(.., first_without)| has(first_without)).map(|(bug, ..)| *bug).collect()
+        KNOWN.iter().filter(|(.., first_without)| has(first_without)).map(|(bug, ..)| *bug).collect_sorted()
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -50,7 +51,7 @@ impl Release {
     /// Returns the reference with one bug.
     #[must_use]
     pub fn with(bug: Bug) -> Self {
-        Self { bugs: BTreeSet::from([bug]), ..Self::default() }
+        Self { bugs: [bug].into_iter().collect_sorted(), ..Self::default() }
     }
 
     fn has(&self, bug: Bug) -> bool {
@@ -352,7 +353,7 @@ impl Rules for Release {
         }
         let (names, mut numbers): (Vec<_>, Vec<_>) = shares.into_iter().unzip();
         numbers.reverse();
-        Some(names.into_iter().zip(numbers).collect())
+        Some(names.into_iter().zip(numbers).collect_sorted())
     }
 
     fn holds_back(&self, work: &Work, mending: bool) -> bool {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use capsize_sorted::CollectSorted;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::Value;
 
@@ -112,12 +113,12 @@ fn needs_of_pod(
 }
 
 fn requests(container: &Value) -> BTreeMap<&String, Quantity> {
-    container["resources"]["requests"].as_object().into_iter().flatten().filter_map(quantity).collect()
+    container["resources"]["requests"].as_object().into_iter().flatten().filter_map(quantity).collect_sorted()
 }
 
 fn requests_or_limits(container: &Value) -> BTreeMap<&String, Quantity> {
     let limits = container["resources"]["limits"].as_object().into_iter().flatten().filter_map(quantity);
-    limits.chain(requests(container)).collect()
+    limits.chain(requests(container)).collect_sorted()
 }
 
 fn quantity<'a>((resource, amount): (&'a String, &Value)) -> Option<(&'a String, Quantity)> {

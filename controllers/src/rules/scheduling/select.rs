@@ -3,6 +3,8 @@
 //! karmada-io/karmada `pkg/scheduler/core/spreadconstraint/{select_clusters,select_clusters_by_*}.go`. The real
 //! scheduler groups by region only; here zones and providers are handled in the same way.
 
+use capsize_sorted::CollectSorted;
+
 use super::groups::{Group, best_groups, divided_group_score, duplicated_group_score, fewest_groups};
 use super::schedule::{ScheduleError, is_duplicated, is_static_weighted};
 use crate::api::{Placement, SpreadConstraint};
@@ -178,7 +180,7 @@ fn by_group<'a>(
 /// Returns the groups of the clusters, with their scores.
 fn groups(ranked: &[Candidate], score: impl Fn(&[&Candidate]) -> i64) -> Vec<Group> {
     let names: std::collections::BTreeSet<&String> =
-        ranked.iter().flat_map(|candidate| &candidate.groups).collect();
+        ranked.iter().flat_map(|candidate| &candidate.groups).collect_sorted();
     let group = |name: &String| {
         let clusters: Vec<&Candidate> =
             ranked.iter().filter(|candidate| candidate.groups.contains(name)).collect();

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use capsize_sorted::CollectSorted;
+
 use crate::api::{
     GracefulEvictionTask, Placement, ResourceBindingSpec, WorkloadAffinityGroups, WorkloadAffinityTerm,
 };
@@ -57,7 +59,7 @@ pub fn affinity_clusters<'a>(
         }
         let clusters = other.clusters.iter().map(|target| target.name.clone());
         if same(&groups.affinity_group, &others.affinity_group) {
-            affinity_clusters.together.push(clusters.clone().collect());
+            affinity_clusters.together.push(clusters.clone().collect_sorted());
         }
         if same(&groups.anti_affinity_group, &others.anti_affinity_group) {
             affinity_clusters.apart.extend(clusters);

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::api::{AggregatedStatus, CONDITION_APPLIED, Health, Work, cluster_of, condition};
+use capsize_sorted::CollectSorted;
 use kube::ResourceExt;
 
 /// Returns one report for each Work that is not being deleted, sorted by cluster.
@@ -43,7 +44,7 @@ fn tried_clusters<'a>(works: impl Iterator<Item = &'a Arc<Work>>) -> BTreeSet<&'
         let status = work.status.as_ref();
         status.is_some_and(|status| condition(&status.conditions, CONDITION_APPLIED).is_some())
     });
-    tried.filter_map(|work| work.metadata.namespace.as_deref().and_then(cluster_of)).collect()
+    tried.filter_map(|work| work.metadata.namespace.as_deref().and_then(cluster_of)).collect_sorted()
 }
 
 /// Returns the report of a Work.
@@ -71,8 +72,11 @@ fn report(work: &Work) -> Option<AggregatedStatus> {
 /// There must be at least one such cluster.
 #[must_use]
 pub fn fully_applied(clusters_with_work: &BTreeSet<&str>, reports: &[AggregatedStatus]) -> bool {
-    let applied: BTreeSet<&str> =
-        reports.iter().filter(|report| report.applied).map(|report| report.cluster_name.as_str()).collect();
+    let applied: BTreeSet<&str> = reports
+        .iter()
+        .filter(|report| report.applied)
+        .map(|report| report.cluster_name.as_str())
+        .collect_sorted();
     !clusters_with_work.is_empty() && applied == *clusters_with_work
 }
 

@@ -4,6 +4,7 @@
 //! `observedGeneration` and `resourceTemplateGeneration` are reported as from 1.10, so that a stale report can be
 //! distinguished from a current one. Here the first two are reported in every release; the third if the copy has it.
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use crate::api::ANNOTATION_TEMPLATE_GENERATION;
@@ -79,7 +80,7 @@ pub fn reflected_status(behaviour: Behaviour, kind: &str, object: &Value) -> Opt
     }
     let field = |field: &str| status.and_then(|status| status.get(field)).filter(|value| **value != 0);
     let mut reflected: Map<String, Value> =
-        some.iter().filter_map(|name| Some(((*name).to_owned(), field(name)?.clone()))).collect();
+        some.iter().filter_map(|name| Some(((*name).to_owned(), field(name)?.clone()))).collect_sorted();
     let numbers = always.iter().filter(|_| status.is_some());
     reflected.extend(numbers.map(|name| ((*name).to_owned(), field(name).cloned().unwrap_or(json!(0)))));
     if generation {

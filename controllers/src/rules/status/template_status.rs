@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -75,7 +76,7 @@ fn sums(reports: &[AggregatedStatus], some: &[&str], always: &[&str]) -> Map<Str
     };
     let some = some.iter().map(|field| (*field, sum(field))).filter(|(_, sum)| *sum != 0);
     let all = always.iter().map(|field| (*field, sum(field))).chain(some);
-    all.map(|(field, sum)| (field.to_owned(), sum.into())).collect()
+    all.map(|(field, sum)| (field.to_owned(), sum.into())).collect_sorted()
 }
 
 /// Sums, and the observed generation, which tools that wait for a roll-out check.
@@ -111,7 +112,7 @@ fn disruption_budget(reports: &[AggregatedStatus]) -> Map<String, Value> {
         let pods = status.get("disruptedPods").and_then(Value::as_object);
         pods.into_iter().flatten().map(move |(pod, time)| (format!("{cluster}/{pod}"), time.clone()))
     });
-    let pods: Map<String, Value> = pods.collect();
+    let pods: Map<String, Value> = pods.collect_sorted();
     if !pods.is_empty() {
         status.insert("disruptedPods".into(), pods.into());
     }
@@ -130,7 +131,7 @@ fn load_balancer(behaviour: Behaviour, reports: &[AggregatedStatus]) -> Map<Stri
     let points =
         if behaviour.names_ingress_points { named(points) } else { merged(points.map(|(_, point)| point)) };
     let balancer = if points.is_empty() { json!({}) } else { json!({ "ingress": points }) };
-    Map::from_iter([("loadBalancer".to_owned(), balancer)])
+    [("loadBalancer".to_owned(), balancer)].into_iter().collect_sorted()
 }
 
 fn named<'a>(points: impl Iterator<Item = (&'a str, Value)>) -> Vec<Value> {
@@ -260,7 +261,7 @@ fn phase(reports: &[AggregatedStatus], missing: Option<&str>, ranks: &[&str]) ->
     };
     let phases: Vec<String> = reports.iter().filter_map(phase).collect();
     let worst = ranks.iter().find(|rank| phases.iter().any(|phase| phase == *rank));
-    worst.map(|phase| ("phase".to_owned(), (*phase).into())).into_iter().collect()
+    worst.map(|phase| ("phase".to_owned(), (*phase).into())).into_iter().collect_sorted()
 }
 
 fn pod(reports: &[AggregatedStatus]) -> Map<String, Value> {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use capsize_sorted::CollectSorted;
 use k8s_openapi::api::core::v1::Toleration;
 
 use super::errors::{invalid, not_supported};
@@ -99,7 +100,7 @@ fn overflow_errors(term: &ClusterAffinityTerm, at: &str) -> Vec<String> {
         let why = "overflowAffinities can only be used together with the inline ClusterAffinity";
         errors.push(invalid(&format!("{at}.overflowAffinities"), &term.overflow_affinities, why));
     }
-    let mut names = BTreeSet::from([&term.affinity_name]);
+    let mut names = [&term.affinity_name].into_iter().collect_sorted::<BTreeSet<_>>();
     for (index, overflow) in term.overflow_affinities.iter().enumerate() {
         let at_overflow = format!("{at}.overflowAffinities[{index}]");
         let name = &overflow.affinity_name;
@@ -136,7 +137,7 @@ fn spread_errors(constraints: &[SpreadConstraint], at: &str) -> Vec<String> {
         }
     }
     let repeated = |field: &&str| fields.iter().filter(|other| *other == field).count() > 1;
-    let repeated: BTreeSet<&str> = fields.iter().copied().filter(repeated).collect();
+    let repeated: BTreeSet<&str> = fields.iter().copied().filter(repeated).collect_sorted();
     errors.extend(repeated.iter().map(|field| {
         invalid(at, constraints, &format!("multiple {field} spread constraints are not allowed"))
     }));
