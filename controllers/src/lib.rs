@@ -7,7 +7,6 @@
 //! One level down, [`NodeControllers`] moves pods away from a node that fails, by the rules of Kubernetes 1.36.
 
 mod agent;
-pub mod api;
 mod application_failover;
 mod binding;
 mod cluster;
@@ -37,6 +36,8 @@ mod webhook;
 mod work_status;
 
 pub use agent::Agent;
+/// The types of the custom resources.
+pub use capsize_api as api;
 pub use machinery::{RateLimit, rate_limited, with_time_limit};
 pub use metrics::Metrics;
 pub use node_lifecycle::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};

@@ -69,7 +69,10 @@ fn set_status(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_values::at;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
 
     #[test]
     fn the_time_of_transition_moves_with_the_status_only() {

@@ -6,14 +6,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 
 use super::columns::describe_for_kubectl;
-use super::release::release_number;
+use super::release::{FORMER_PURGE_MODES_END, release_number};
 use super::service::service_export_definition;
 use super::{
     Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, ClusterTaintPolicy,
     OverridePolicy, PropagationPolicy, Remedy, ResourceBinding, ServiceImport, Work, WorkloadRebalancer,
 };
-use crate::rules::Behaviour;
-
 /// The newest release with all values that the reference supports.
 const NEWEST: &str = "1.18";
 
@@ -47,7 +45,7 @@ pub fn crds_of(release: &str) -> Vec<CustomResourceDefinition> {
     ];
     let release = release_number(release);
     definitions.iter_mut().for_each(|definition| describe_for_kubectl(definition, release));
-    if !Behaviour::since(release).has_former_purge_modes {
+    if release >= FORMER_PURGE_MODES_END {
         let schemas = definitions.iter_mut().flat_map(|definition| &mut definition.spec.versions);
         let schemas = schemas.filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut());
         schemas.for_each(drop_former_purge_modes);

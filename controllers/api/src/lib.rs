@@ -15,6 +15,7 @@ mod override_policy;
 mod placement;
 mod policy;
 mod raw;
+mod readers;
 mod rebalancer;
 mod release;
 mod remedy;
@@ -52,12 +53,11 @@ pub use policy::{
     ClusterPropagationPolicy, PolicySchedulePriority, PropagationPolicy, PropagationPolicySpec,
     ResourceSelector,
 };
-pub(crate) use raw::resource_of_any_kind;
 pub use raw::{Identity, Manifest, RawObject};
 pub use rebalancer::{
     ObservedWorkload, WorkloadRebalancer, WorkloadRebalancerSpec, WorkloadRebalancerStatus, WorkloadReference,
 };
-pub(crate) use release::{ReleaseNumber, release_number};
+pub use release::{FORMER_PURGE_MODES_END, ReleaseNumber, release_number};
 pub use remedy::{ClusterConditionRequirement, DecisionMatch, Remedy, RemedySpec};
 pub use service::{ImportedPort, ServiceImport, ServiceImportSpec};
 pub use taint_policy::{ClusterTaintPolicy, ClusterTaintPolicySpec, MatchCondition, PolicyTaint};

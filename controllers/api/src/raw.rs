@@ -46,7 +46,7 @@ impl RawObject {
     }
 
     /// Sets API version and kind, which the text of an item of a list lacks.
-    pub(crate) fn set_types(&mut self, types: TypeMeta) {
+    pub fn set_types(&mut self, types: TypeMeta) {
         self.types = Some(types);
     }
 
@@ -92,6 +92,7 @@ impl Serialize for RawObject {
 }
 
 /// Lets a struct with the field `metadata` stand for the objects of a kind that is known at run time.
+#[macro_export]
 macro_rules! resource_of_any_kind {
     ($object:ty) => {
         impl Resource for $object {
@@ -128,8 +129,6 @@ macro_rules! resource_of_any_kind {
         }
     };
 }
-
-pub(crate) use resource_of_any_kind;
 
 resource_of_any_kind!(RawObject);
 
@@ -199,7 +198,7 @@ impl Manifest {
     ///
     /// # Errors
     /// When the metadata is malformed.
-    pub(crate) fn object(&self) -> serde_json::Result<RawObject> {
+    pub fn object(&self) -> serde_json::Result<RawObject> {
         RawObject::read(self.text.clone())
     }
 }
@@ -243,7 +242,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::test_values::from_json;
 
     #[test]
     fn an_object_keeps_its_text_and_gets_the_types_that_a_list_lacks() {
@@ -282,6 +280,6 @@ mod tests {
         assert_eq!(*other.identity(), identity);
         assert_eq!(*read(r#"{"kind": 1}"#).identity(), Identity::default());
         assert!(serde_json::from_str::<Manifest>(r#"["no object"]"#).is_err());
-        assert_eq!(from_json::<Manifest>(serde_json::to_value(&manifest).unwrap()), manifest);
+        assert_eq!(read(&serde_json::to_string(&manifest).unwrap()), manifest);
     }
 }

@@ -3,7 +3,7 @@
 //! The reference is release 1.5 without its bugs. Each switch turns one difference on; its doc comment names the
 //! releases that have it. Bugs of releases are in `bugs`.
 
-use crate::api::{PurgeMode, ReleaseNumber, release_number};
+use crate::api::{FORMER_PURGE_MODES_END, PurgeMode, ReleaseNumber, release_number};
 use crate::rules::{EvictsBy, Retries};
 
 /// The differences between releases that the rules support. The default is the reference.
@@ -229,7 +229,7 @@ impl Behaviour {
             removal: if release >= (1, 14) { Removal::Scheduling } else { Removal::Tainting },
             retries: if release >= (1, 19) { Retries::ByPriority } else { Retries::RateLimited },
             rebalances_from_the_first: release >= (1, 19),
-            has_former_purge_modes: release < (1, 19),
+            has_former_purge_modes: release < FORMER_PURGE_MODES_END,
             repairs_unready_members: release < (1, 19),
             names_ingress_points: release < (1, 14),
             reports_success_criteria: release >= (1, 16),
