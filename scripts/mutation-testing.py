@@ -31,8 +31,10 @@ LONGEST = 10
 
 SWITCH = """//! The rules, alone, with their mutants.
 
-pub use api;
+pub use capsize_api as api;
 pub mod rules;
+#[cfg(test)]
+mod test_values;
 
 /// Whether this is the mutant that is turned on.
 pub fn mutant(number: u32) -> bool {
@@ -64,25 +66,22 @@ pub fn compare<T: PartialOrd + ?Sized>(one: &T, operators: &[(u32, &str)], other
 
 
 def lay_out(to):
-    """Writes the rules and the types of the API as two crates, with the dependencies of the controllers."""
-    for name in ["api", "controllers", "framework"]:
+    """Writes the rules as a crate with the dependencies of the controllers, beside the crates that they need."""
+    for name in ["controllers", "framework"]:
         shutil.rmtree(to / name, ignore_errors=True)
-    for name in ["clock", "sorted"]:
-        shutil.copytree(REPOSITORY / "framework" / name, to / "framework" / name)
-    shutil.copytree(REPOSITORY / "controllers/src/api", to / "api/src")
-    shutil.copytree(REPOSITORY / "controllers/src/rules", to / "controllers/src/rules")
-    (to / "api/src/mod.rs").rename(to / "api/src/lib.rs")
+    crates = ["framework/clock", "framework/sorted", "controllers/api"]
+    for folder in [*crates, "controllers/src/rules"]:
+        shutil.copytree(REPOSITORY / folder, to / folder)
+    shutil.copy(REPOSITORY / "controllers/src/test_values.rs", to / "controllers/src/test_values.rs")
     (to / "controllers/src/lib.rs").write_text(SWITCH)
     for name in ["Cargo.lock", "rust-toolchain.toml"]:
         shutil.copy(REPOSITORY / name, to / name)
-    members = 'members = ["framework/clock", "framework/sorted", "api", "controllers"]\n'
+    members = f"members = {json.dumps([*crates, 'controllers'])}\n"
     workspace = (REPOSITORY / "Cargo.toml").read_text()
     (to / "Cargo.toml").write_text(re.sub(r"members = \[.*?default-members = .*?\n", members, workspace, flags=re.S))
     manifest = (REPOSITORY / "controllers/Cargo.toml").read_text().replace("[lints]\nworkspace = true\n", "")
-    alone = re.sub(r"\[dev-dependencies\].*", "", manifest, flags=re.S)
-    (to / "api/Cargo.toml").write_text(alone.replace(f'"{PACKAGE}"', '"api"'))
     rules = re.sub(r"capsize-(apiserver|clusters).*\n", "", manifest)
-    (to / "controllers/Cargo.toml").write_text(rules.replace("[dependencies]", '[dependencies]\napi = { path = "../api" }'))
+    (to / "controllers/Cargo.toml").write_text(rules)
 
 
 def mutants(to, files):
