@@ -1,7 +1,7 @@
 //! Collects sorted maps and sets item by item.
 //!
 //! [`Iterator::collect`] first sorts the items. The compiler then makes another copy of the sort for each iterator, which
-//! was an eighth of all code of the workspace. Inserting items needs one copy for each type of map.
+//! was a twentieth of all code of the workspace. Inserting items needs one copy for each type of map.
 
 use std::collections::{BTreeMap, BTreeSet};
 
