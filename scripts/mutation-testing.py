@@ -5,7 +5,7 @@
 
 cargo-mutants lists the mutants, but would build each of them alone, which takes hours for a few thousand. This script builds
 them into one program, in which an environment variable turns one of them on, so each costs only a run of the unit tests. The
-rules depend only on the types of the API, so they are built as a separate crate, in DIRECTORY. Mutants that do not compile
+rules depend only on the types of the API, the clock and `sorted`, so they are built as a separate crate, in DIRECTORY. Mutants that do not compile
 beside the others are left to cargo-mutants itself. With FILEs (`rules/cluster/taints.rs`), only their mutants are tried.
 
 Needs cargo-mutants, and from PyPI tree_sitter and tree_sitter_rust. docs/mutation-testing.md explains the missed mutants.

@@ -12,6 +12,7 @@ use super::{
     Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, ClusterTaintPolicy,
     OverridePolicy, PropagationPolicy, Remedy, ResourceBinding, ServiceImport, Work, WorkloadRebalancer,
 };
+
 /// The newest release with all values that the reference supports.
 const NEWEST: &str = "1.18";
 

@@ -23,9 +23,7 @@ where
     object["apiVersion"] = K::api_version(&()).into();
     object["kind"] = K::kind(&()).into();
     let body = serde_json::to_vec(&object).map_err(kube::Error::SerdeError)?;
-    let request = Request::new(api.resource_url()).create(&PostParams::default(), body);
-    let request = request.map_err(kube::Error::BuildRequest)?;
-    api.clone().into_client().request_text(request).await.map(drop)
+    perform(api, Request::new(api.resource_url()).create(&PostParams::default(), body)).await
 }
 
 /// Creates an object of a kind known at run time. Returns the object after the write.
@@ -39,9 +37,7 @@ pub(crate) async fn delete_named<K: Resource + Clone>(
     name: &str,
     params: &DeleteParams,
 ) -> kube::Result<()> {
-    let request = Request::new(api.resource_url()).delete(name, params);
-    let request = request.map_err(kube::Error::BuildRequest)?;
-    api.clone().into_client().request_text(request).await.map(drop)
+    perform(api, Request::new(api.resource_url()).delete(name, params)).await
 }
 
 /// Patches `object`, unless the object has changed since the object was read.
@@ -113,6 +109,14 @@ pub(crate) async fn send<K: Resource + Clone>(
         Some(part) => request.patch_subresource(part, name, &params, patch),
         None => request.patch(name, &params, patch),
     };
+    perform(api, request).await
+}
+
+/// Sends a request of kube, which may have failed to build it.
+async fn perform<K: Resource + Clone>(
+    api: &Api<K>,
+    request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+) -> kube::Result<()> {
     let request = request.map_err(kube::Error::BuildRequest)?;
     api.clone().into_client().request_text(request).await.map(drop)
 }

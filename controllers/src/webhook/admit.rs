@@ -169,8 +169,7 @@ fn spec<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
     let text = object.get("spec").unwrap_or_default().to_string();
     serde_json::from_str(&text).map_err(|error| {
         // The position is that in a text that nobody has written.
-        let error = error.to_string();
-        format!("spec: {}", error.rsplit_once(" at line ").map_or(error.as_str(), |(what, _)| what))
+        format!("spec: {}", error.to_string().split(" at line ").next().unwrap_or_default())
     })
 }
 

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 use super::InvolvedObject;
 use super::correlator::{Correlator, Decision, Occurrence};
-use crate::machinery::write::{create, send};
+use crate::machinery::{create, send};
 use crate::rules::Event;
 
 /// How often the write of an event that does not reach the API server is tried (`maxTriesPerEvent`).
