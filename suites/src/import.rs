@@ -6,11 +6,11 @@ use std::io::{BufReader, BufWriter};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use capsize_history::{CONTROL_PLANE, VERSION, open};
+use capsize_history::{CONTROL_PLANE, Mark, VERSION, open};
 use capsize_runner::import::{ImportedEvent, import, write_history};
 use capsize_sorted::CollectSorted;
 use clap::Args;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::record::{header, seconds};
@@ -42,7 +42,7 @@ impl Import {
     /// A file that cannot be read, a history that exists or cannot be written, files without an event.
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let profile = targets::find(&self.target).map_err(CommandError::input)?;
-        let mut head = [("history".to_owned(), json!(VERSION))].into_iter().collect_sorted::<Map<_, _>>();
+        let mut head: Mark = [("history".to_owned(), json!(VERSION))].collect_sorted();
         head.extend(header(&profile));
         let seconds = seconds(&self.settings)?;
         if !seconds.is_empty() {

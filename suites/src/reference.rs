@@ -105,7 +105,7 @@ impl Reference {
     /// The reference controllers without one of its [`Reference::parts`].
     #[must_use]
     pub fn without(part: &str) -> Self {
-        Self { disabled: [part.to_owned()].into_iter().collect_sorted(), ..Self::default() }
+        Self { disabled: [part.to_owned()].collect_sorted(), ..Self::default() }
     }
 }
 

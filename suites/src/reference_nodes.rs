@@ -45,7 +45,7 @@ impl NodeReference {
     /// The arguments of [`NodeReference::without`].
     #[must_use]
     pub fn parts() -> BTreeSet<&'static str> {
-        [LIFECYCLE, TAINT_EVICTION].into_iter().collect_sorted::<BTreeSet<_>>()
+        [LIFECYCLE, TAINT_EVICTION].collect_sorted()
     }
 
     /// The controllers of nodes without one of its [`NodeReference::parts`].

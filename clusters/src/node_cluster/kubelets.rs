@@ -72,8 +72,7 @@ pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: 
         )
     };
     let all = writer.kubelets.iter().map(fresh).collect();
-    let mut due: BTreeMap<Instant, Vec<(String, KubeletState)>> =
-        [(Instant::now(), all)].into_iter().collect_sorted();
+    let mut due: BTreeMap<Instant, Vec<(String, KubeletState)>> = [(Instant::now(), all)].collect_sorted();
     while let Some((at, mut kubelets)) = due.pop_first() {
         tokio::time::sleep_until(at).await;
         let is_connected =

@@ -45,7 +45,7 @@ impl WorkWithoutBinding<'_> {
         });
         let manifest = Manifest::of(&manifest.map_err(Error::NotYet)?)?;
         let annotations = self.overrides.annotations()?.map(|(key, value)| (key.to_owned(), value));
-        let mut annotations: Map<_, _> = annotations.into_iter().collect_sorted();
+        let mut annotations: Map<_, _> = annotations.collect_sorted();
         let spec = json!({ "workload": { "manifests": [manifest] } });
         let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
         match present {

@@ -169,7 +169,7 @@ fn desired_work(
     });
     let manifest = manifest.map_err(Error::NotYet)?;
     let annotations = overrides.annotations()?.map(|(key, value)| (key.to_owned(), value));
-    let mut annotations: Map<_, _> = annotations.into_iter().collect_sorted();
+    let mut annotations: Map<_, _> = annotations.collect_sorted();
     if context.rules.behaviour().resolves_conflicts {
         let word = manifest["metadata"]["annotations"][ANNOTATION_CONFLICT_RESOLUTION].clone();
         annotations.insert(ANNOTATION_CONFLICT_RESOLUTION.into(), word);

@@ -43,9 +43,7 @@ async fn watch_kinds(context: Arc<Context>) {
     let mut wakes = std::pin::pin!(stream::select(requested, ticks));
     let (mut discovery, mut served) = (Discovery::default(), None);
     while let Some(wake) = wakes.next().await {
-        let new = wake.map(|keys| {
-            keys.into_iter().filter(|key| !watches.contains_key(key)).collect_sorted::<BTreeSet<_>>()
-        });
+        let new = wake.map(|keys| keys.into_iter().filter(|key| !watches.contains_key(key)).collect_sorted());
         if new.as_ref().is_some_and(BTreeSet::is_empty) {
             continue;
         }

@@ -148,7 +148,7 @@ impl Objects {
                 None => objects.insert(name.to_owned(), object),
             };
         }
-        self.0.insert(namespace.to_owned(), [(name.to_owned(), object)].into_iter().collect_sorted());
+        self.0.insert(namespace.to_owned(), [(name.to_owned(), object)].collect_sorted());
         None
     }
 

@@ -1,6 +1,6 @@
 //! Compiles the expressions of a document, and reports errors with file, line and column.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use capsize_cel::{CheckResult, Checker, Type};
 use capsize_history::{YamlError, misspelt};
@@ -197,8 +197,7 @@ impl<'a> Compiler<'a> {
 
     fn parse(&self, text: &Text) -> Result<IdedExpr, DialectError> {
         let source = text.value.clone();
-        let parsed =
-            capsize_cel::compile([source].into_iter().collect_sorted::<BTreeSet<_>>()).into_values().next();
+        let parsed = capsize_cel::compile([source].collect_sorted()).into_values().next();
         match parsed {
             Some(Ok(program)) => Ok(program.expression().clone()),
             Some(Err(message)) => Err(self.located(text, &message, &NOTHING)),

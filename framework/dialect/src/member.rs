@@ -1,6 +1,6 @@
 //! Members: their health, their taints, and the properties by which they are chosen.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -267,7 +267,7 @@ impl MemberReader {
             let values = |each: &Expression| scope.read(each, texts).unwrap_or_default();
             let fields = self.fields.iter().map(|(name, each)| (name.clone(), values(each))).collect_sorted();
             let serves = scope.maybe(self.serves.as_ref(), |value| Some(texts(value)));
-            let serves = serves.map(|kinds| Arc::new(kinds.into_iter().collect_sorted::<BTreeSet<_>>()));
+            let serves = serves.map(|kinds| Arc::new(kinds.collect_sorted()));
             replace(&mut member.labels, labels)
                 | replace(&mut member.fields, fields)
                 | replace(&mut member.serves, serves)

@@ -12,8 +12,8 @@ impl<K: Ord, V> SortedCollection<(K, V)> for BTreeMap<K, V> {}
 impl<T: Ord> SortedCollection<T> for BTreeSet<T> {}
 impl SortedCollection<(String, serde_json::Value)> for serde_json::Map<String, serde_json::Value> {}
 
-/// Collects the items of an iterator into a sorted map or a sorted set.
-pub trait CollectSorted: Iterator + Sized {
+/// Collects items into a sorted map or a sorted set.
+pub trait CollectSorted: IntoIterator + Sized {
     /// Collects as [`Iterator::collect`] does. Of two entries with equal keys, the later one counts.
     fn collect_sorted<C: SortedCollection<Self::Item>>(self) -> C {
         let mut collection = C::default();
@@ -22,7 +22,7 @@ pub trait CollectSorted: Iterator + Sized {
     }
 }
 
-impl<I: Iterator> CollectSorted for I {}
+impl<I: IntoIterator> CollectSorted for I {}
 
 #[cfg(test)]
 mod tests {

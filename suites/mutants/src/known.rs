@@ -1,6 +1,5 @@
 //! The known bugs of Karmada releases: each is a mutant with the name that profiles use for it.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use capsize_controllers::rules::{Bug, Release, Rules};
@@ -84,7 +83,7 @@ pub(crate) fn all() -> Vec<Mutant> {
         let release = AS_RELEASE.iter().find(|(of, _)| *of == bug).map(|(_, release)| *release);
         let rules = move || -> Arc<dyn Rules> {
             let like = release.map(Release::of).unwrap_or_default();
-            Arc::new(Release { bugs: [bug].into_iter().collect_sorted::<BTreeSet<_>>(), ..like })
+            Arc::new(Release { bugs: [bug].collect_sorted(), ..like })
         };
         let profile = release.map_or("reference", |_| "reference-1.18");
         Mutant { profile, ..Mutant::new(bug.name(), case, guarantee, rules) }

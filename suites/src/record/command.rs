@@ -430,8 +430,7 @@ pub(crate) fn header(profile: &Profile) -> Mark {
         ("version".to_owned(), json!(profile.version)),
         ("target".to_owned(), json!(profile.name)),
     ]
-    .into_iter()
-    .collect_sorted::<Map<_, _>>()
+    .collect_sorted()
 }
 
 /// The timings that the user sets, in seconds.

@@ -220,9 +220,8 @@ fn role(role: &Role) -> Value {
     }
     let mut fields = json!({"rules": rules});
     if !role.from.is_empty() {
-        let labels = [(format!("{AGGREGATE}{}", role.from), Value::from("true"))]
-            .into_iter()
-            .collect_sorted::<Map<_, _>>();
+        let labels =
+            [(format!("{AGGREGATE}{}", role.from), Value::from("true"))].collect_sorted::<Map<_, _>>();
         fields["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": labels}]});
     }
     object("ClusterRole", role.name, role.into, fields)
@@ -241,9 +240,8 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 fn object(kind: &str, name: &str, into: &str, fields: Value) -> Value {
-    let mut labels = [("kubernetes.io/bootstrapping".into(), "rbac-defaults".into())]
-        .into_iter()
-        .collect_sorted::<Map<_, _>>();
+    let mut labels =
+        [("kubernetes.io/bootstrapping".into(), "rbac-defaults".into())].collect_sorted::<Map<_, _>>();
     if !into.is_empty() {
         labels.insert(format!("{AGGREGATE}{into}"), "true".into());
     }

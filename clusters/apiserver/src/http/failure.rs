@@ -304,9 +304,8 @@ impl Failure {
     /// An internal error, with the reason `InternalError`, which clients recognize.
     pub(crate) fn internal_error(why: &str) -> Self {
         let message = format!("Internal error occurred: {why}");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message).with_details(
-            [("causes".to_owned(), json!([{"message": why}]))].into_iter().collect_sorted::<Map<_, _>>(),
-        )
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
+            .with_details([("causes".to_owned(), json!([{"message": why}]))].collect_sorted())
     }
 
     /// The denial of a webhook: the code, the message, and the body that contains both.

@@ -241,7 +241,7 @@ pub struct LabelledResource {
 
 impl LabelledResource {
     fn of(resource: Resource, labels: impl IntoIterator<Item = (String, String)>) -> Self {
-        let labels: Labels = labels.into_iter().collect_sorted();
+        let labels: Labels = labels.collect_sorted();
         let id = labels.get(RUN_ID).and_then(|id| RunId::try_from(id.clone()).ok());
         Self { run: labels.get(RUN).cloned().unwrap_or_default(), id, resource }
     }

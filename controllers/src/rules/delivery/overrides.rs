@@ -180,9 +180,8 @@ fn text(object: &mut Value, overrider: &FieldOverrider) -> Result<(), String> {
 
 /// An operation of a JSON patch.
 fn operation(operator: OverriderOperator, path: &str, value: &Value) -> Value {
-    let mut operation = [("path".to_owned(), json!(path)), ("op".to_owned(), json!(operator))]
-        .into_iter()
-        .collect_sorted::<Map<_, _>>();
+    let mut operation =
+        [("path".to_owned(), json!(path)), ("op".to_owned(), json!(operator))].collect_sorted::<Map<_, _>>();
     if operator != OverriderOperator::Remove {
         operation.insert("value".into(), value.clone());
     }

@@ -24,7 +24,7 @@ impl NodeRelease {
     /// Returns the reference with one bug.
     #[must_use]
     pub fn with(bug: NodeBug) -> Self {
-        Self { bugs: [bug].into_iter().collect_sorted(), ..Self::default() }
+        Self { bugs: [bug].collect_sorted(), ..Self::default() }
     }
 
     fn has(&self, bug: NodeBug) -> bool {

@@ -125,7 +125,7 @@ fn secrets(pod: &Value) -> Names<'_> {
 /// The derived Service and its `EndpointSlice` objects.
 fn of_service_import(namespace: &str, name: &str) -> Vec<ResourceSelector> {
     let derived = derived_service_name(name);
-    let labels = [(LABEL_SERVICE_NAME.to_owned(), derived.clone())].into_iter().collect_sorted();
+    let labels = [(LABEL_SERVICE_NAME.to_owned(), derived.clone())].collect_sorted();
     let addresses = ResourceSelector {
         api_version: "discovery.k8s.io/v1".into(),
         kind: "EndpointSlice".into(),

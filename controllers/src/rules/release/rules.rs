@@ -51,7 +51,7 @@ impl Release {
     /// Returns the reference with one bug.
     #[must_use]
     pub fn with(bug: Bug) -> Self {
-        Self { bugs: [bug].into_iter().collect_sorted(), ..Self::default() }
+        Self { bugs: [bug].collect_sorted(), ..Self::default() }
     }
 
     fn has(&self, bug: Bug) -> bool {

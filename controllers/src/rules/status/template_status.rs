@@ -131,7 +131,7 @@ fn load_balancer(behaviour: Behaviour, reports: &[AggregatedStatus]) -> Map<Stri
     let points =
         if behaviour.names_ingress_points { named(points) } else { merged(points.map(|(_, point)| point)) };
     let balancer = if points.is_empty() { json!({}) } else { json!({ "ingress": points }) };
-    [("loadBalancer".to_owned(), balancer)].into_iter().collect_sorted()
+    [("loadBalancer".to_owned(), balancer)].collect_sorted()
 }
 
 fn named<'a>(points: impl Iterator<Item = (&'a str, Value)>) -> Vec<Value> {
@@ -261,7 +261,7 @@ fn phase(reports: &[AggregatedStatus], missing: Option<&str>, ranks: &[&str]) ->
     };
     let phases: Vec<String> = reports.iter().filter_map(phase).collect();
     let worst = ranks.iter().find(|rank| phases.iter().any(|phase| phase == *rank));
-    worst.map(|phase| ("phase".to_owned(), (*phase).into())).into_iter().collect_sorted()
+    worst.map(|phase| ("phase".to_owned(), (*phase).into())).collect_sorted()
 }
 
 fn pod(reports: &[AggregatedStatus]) -> Map<String, Value> {

@@ -100,7 +100,7 @@ fn overflow_errors(term: &ClusterAffinityTerm, at: &str) -> Vec<String> {
         let why = "overflowAffinities can only be used together with the inline ClusterAffinity";
         errors.push(invalid(&format!("{at}.overflowAffinities"), &term.overflow_affinities, why));
     }
-    let mut names = [&term.affinity_name].into_iter().collect_sorted::<BTreeSet<_>>();
+    let mut names = [&term.affinity_name].collect_sorted::<BTreeSet<_>>();
     for (index, overflow) in term.overflow_affinities.iter().enumerate() {
         let at_overflow = format!("{at}.overflowAffinities[{index}]");
         let name = &overflow.affinity_name;

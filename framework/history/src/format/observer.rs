@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use capsize_sorted::CollectSorted;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Mark;
 
@@ -32,7 +32,7 @@ impl Observer {
         let micros = |length: Duration| (length.as_secs_f64() * 1e6).round() / 1e6;
         let value =
             json!({"on": self.on, "latency": micros(self.latency), "clockOffset": micros(self.clock_offset)});
-        [("observer".to_owned(), value)].into_iter().collect_sorted::<Map<_, _>>()
+        [("observer".to_owned(), value)].collect_sorted()
     }
 
     /// The observer in `mark`; `None` if the mark is of another sort.

@@ -103,7 +103,7 @@ impl NumbersBuilder {
         }
         self.listed.sort_by_key(|(order, _)| *order);
         let mut workloads = BTreeMap::new();
-        for (key, mut followed) in self.workloads.into_iter().collect_sorted::<BTreeMap<_, _>>() {
+        for (key, mut followed) in self.workloads.collect_sorted::<BTreeMap<_, _>>() {
             followed.advance_to(now);
             self.summary.workloads.add(&followed.numbers);
             workloads.insert(key, followed.numbers);

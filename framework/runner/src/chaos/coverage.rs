@@ -142,7 +142,7 @@ impl Situation {
 
 impl FromIterator<(Cell, u64)> for Coverage {
     fn from_iter<I: IntoIterator<Item = (Cell, u64)>>(cells: I) -> Self {
-        Self { cells: cells.into_iter().collect_sorted(), about: None }
+        Self { cells: cells.collect_sorted(), about: None }
     }
 }
 

@@ -122,7 +122,6 @@ impl Fleet {
     pub(super) fn shape(&self) -> Value {
         let mut shape =
             [("members".to_owned(), json!(self.members.len())), ("startUp".to_owned(), json!(self.start_up))]
-                .into_iter()
                 .collect_sorted::<Map<_, _>>();
         for (field, places) in [("zones", &self.zones), ("regions", &self.regions)] {
             shape.extend((!places.is_empty()).then(|| (field.to_owned(), json!(places))));

@@ -103,8 +103,7 @@ fn fewer_members(plan: &Value) -> Vec<Value> {
     (1..=members)
         .filter(|_| members > 1)
         .map(|gone| {
-            let mut smaller =
-                without(plan, &[format!("m{gone}")].into_iter().collect_sorted::<BTreeSet<_>>());
+            let mut smaller = without(plan, &[format!("m{gone}")].collect_sorted());
             smaller["fleet"]["members"] = json!(members - 1);
             // Members are numbered without gaps, so the following members move up.
             for number in gone + 1..=members {
@@ -130,8 +129,7 @@ fn fewer_nodes(plan: &Value) -> Vec<Value> {
             smaller.push(without(plan, &numbered.chain([prefix.clone()]).collect_sorted()));
         }
         if size > 1 {
-            let mut less =
-                without(plan, &[format!("{prefix}{size}")].into_iter().collect_sorted::<BTreeSet<_>>());
+            let mut less = without(plan, &[format!("{prefix}{size}")].collect_sorted());
             less.pointer_mut(&at).into_iter().for_each(|count| *count = json!(size - 1));
             smaller.push(less);
         }

@@ -2,7 +2,7 @@
 
 use capsize_clusters::Breakdown;
 use capsize_sorted::CollectSorted;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use capsize_history::{FaultKind, Mark};
 
@@ -11,11 +11,7 @@ use capsize_history::{FaultKind, Mark};
 #[must_use]
 pub fn fault_mark(kind: FaultKind, victim: Option<(&str, &str)>, state: &str) -> Mark {
     let fields = [Some(("fault", kind.name())), victim, Some(("state", state))];
-    fields
-        .into_iter()
-        .flatten()
-        .map(|(key, value)| (key.to_owned(), Value::from(value)))
-        .collect_sorted::<Map<_, _>>()
+    fields.into_iter().flatten().map(|(key, value)| (key.to_owned(), Value::from(value))).collect_sorted()
 }
 
 /// The kind of fault of a breakdown.

@@ -312,7 +312,7 @@ fn affinity(policy: &Policy) -> Value {
 }
 
 fn toleration(toleration: &Toleration, lasts: Option<Duration>) -> Value {
-    let mut object = [("operator".to_owned(), json!("Exists"))].into_iter().collect_sorted::<Map<_, _>>();
+    let mut object = [("operator".to_owned(), json!("Exists"))].collect_sorted::<Map<_, _>>();
     object.extend(toleration.key.as_deref().map(|key| ("key".to_owned(), json!(taint_key(key)))));
     object.extend(toleration.effect.map(|effect| ("effect".to_owned(), json!(effect.to_string()))));
     object.extend(lasts.map(|lasts| ("tolerationSeconds".to_owned(), json!(lasts.as_secs()))));

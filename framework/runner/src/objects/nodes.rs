@@ -42,8 +42,7 @@ pub fn pods(pods: &Pods, on: &[String]) -> Vec<(ApiResource, Value)> {
     let mut spec = spec(&pods.tolerations, is_static);
     if !pods.requests.is_empty() {
         let requests = pods.requests.iter().map(|(resource, amount)| (resource.clone(), json!(amount.value)));
-        spec["containers"][0]["resources"] =
-            json!({"requests": requests.into_iter().collect_sorted::<Map<_, _>>()});
+        spec["containers"][0]["resources"] = json!({"requests": requests.collect_sorted::<Map<_, _>>()});
     }
     if kind.group.is_empty() {
         let bound = on.iter().enumerate().map(|(number, node)| {
@@ -99,7 +98,7 @@ fn spec(tolerations: &[PodToleration], is_static: bool) -> Value {
 fn toleration(toleration: &PodToleration) -> Value {
     let PodToleration { key, value, effect, seconds } = toleration;
     let operator = if value.is_some() { "Equal" } else { "Exists" };
-    let mut object = [("operator".to_owned(), json!(operator))].into_iter().collect_sorted::<Map<_, _>>();
+    let mut object = [("operator".to_owned(), json!(operator))].collect_sorted::<Map<_, _>>();
     object.extend(key.as_deref().map(|key| ("key".to_owned(), json!(taint_key(key)))));
     object.extend(value.as_ref().map(|value| ("value".to_owned(), json!(value))));
     object.extend(effect.map(|effect| ("effect".to_owned(), json!(effect.to_string()))));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_sorted::CollectSorted;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::sink::EntrySink;
 use capsize_history::{Entry, EventType, Kind, Mark, Object, Writer};
@@ -75,7 +75,7 @@ impl Parts {
     }
 
     fn begin_next(&mut self, now: Duration, limit: Limit) -> io::Result<()> {
-        let ended = [("recorder".to_owned(), json!("ended"))].into_iter().collect_sorted::<Map<_, _>>();
+        let ended = [("recorder".to_owned(), json!("ended"))].collect_sorted();
         self.writer.write(&Entry::mark(now.saturating_sub(self.begins), ended))?;
         self.writer.flush()?;
         set_aside(&self.path, limit)?;

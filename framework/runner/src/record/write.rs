@@ -128,7 +128,7 @@ impl Record {
 
 impl<S: EntrySink> RecordingWriter<S> {
     fn begin(&mut self, header: Mark) -> io::Result<()> {
-        let mut first = [("history".to_owned(), json!(VERSION))].into_iter().collect_sorted::<Map<_, _>>();
+        let mut first = [("history".to_owned(), json!(VERSION))].collect_sorted::<Map<_, _>>();
         first.extend(header);
         self.out.write(&Entry::mark(Duration::ZERO, first))
     }
@@ -193,7 +193,7 @@ impl<S: EntrySink> RecordingWriter<S> {
     fn end(mut self) -> Result<RecordingResult, RecordError> {
         self.write(None)?;
         let span = self.clock.elapsed();
-        let ended = [("recorder".to_owned(), json!("ended"))].into_iter().collect_sorted::<Map<_, _>>();
+        let ended = [("recorder".to_owned(), json!("ended"))].collect_sorted();
         self.out.write(&Entry::mark(span, ended))?;
         self.out.flush()?;
         Ok(RecordingResult { events: self.events, span })

@@ -8,7 +8,7 @@ use std::time::Duration;
 use capsize_clock::{Seed, Simulation, StopSignal, live, simulate};
 use capsize_clusters::Sockets;
 use capsize_sorted::CollectSorted;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::controllers::Controllers;
 use super::driver::{Driver, FailedStep, StepError, livelock_error};
@@ -112,10 +112,7 @@ fn with_flags<'a>(case: &Case, profile: Cow<'a, Profile>) -> Result<Cow<'a, Prof
     let Some(cluster) = &case.scenario.cluster else { return Ok(profile) };
     let flags = cluster.value.flags.iter().map(|(name, value)| (name.clone(), value.value.into()));
     let flags = Value::Object(flags.collect_sorted());
-    profile
-        .into_owned()
-        .overlaid(&[("seconds".to_owned(), flags)].into_iter().collect_sorted::<Map<_, _>>())
-        .map(Cow::Owned)
+    profile.into_owned().overlaid(&[("seconds".to_owned(), flags)].collect_sorted()).map(Cow::Owned)
 }
 
 /// The profile with the timings and the features that the scenario sets.
@@ -227,12 +224,12 @@ async fn drive(
         let steps = driver.run(&case.scenario).await;
         let steps = steps.map_err(|(step, error): FailedStep<'_>| end(log, case.place(Some(step)), error));
         if steps.is_ok() {
-            log.mark([("step".to_owned(), Value::from("final"))].into_iter().collect_sorted::<Map<_, _>>());
+            log.mark([("step".to_owned(), Value::from("final"))].collect_sorted());
         }
         run.clock.sleep(AFTERMATH).await;
         if steps.is_err() {
             // This mark moves the judge forward to the present: a deadline that passed by now is a violation.
-            log.mark([("step".to_owned(), Value::from("over"))].into_iter().collect_sorted::<Map<_, _>>());
+            log.mark([("step".to_owned(), Value::from("over"))].collect_sorted());
         }
         steps
     };
@@ -260,9 +257,7 @@ fn end(log: &Log, place: String, error: StepError) -> EarlyEnd {
             let failure = failure(log, place, expected, seen);
             let (expected, seen) = (("expected", &*failure.expected), ("seen", &*failure.seen));
             let fields = [("step", "failed"), expected, seen, ("place", &failure.place)];
-            log.mark(
-                fields.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect_sorted(),
-            );
+            log.mark(fields.map(|(key, value)| (key.to_owned(), Value::from(value))).collect_sorted());
             EarlyEnd::Failed(Box::new(failure))
         }
     }

@@ -9,7 +9,7 @@ use capsize_clusters::{Breakdown, Cluster, Fleet, Member, Sockets};
 use capsize_history::FileValue;
 use capsize_sorted::CollectSorted;
 use kube::Client;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
@@ -199,9 +199,7 @@ impl Driver<'_> {
 
     pub(super) fn mark(&self, step: &str, more: &[(&str, &str)]) {
         let more = more.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value)));
-        self.log.mark(
-            [("step".to_owned(), Value::from(step))].into_iter().chain(more).collect_sorted::<Map<_, _>>(),
-        );
+        self.log.mark([("step".to_owned(), Value::from(step))].into_iter().chain(more).collect_sorted());
     }
 
     /// Waits until `holds` returns true, for at most `within`.

@@ -32,7 +32,7 @@ impl<'a> Scope<'a> {
     pub(super) fn of(scenario: &'a Scenario) -> Self {
         Self {
             scenario,
-            members: scenario.members().into_iter().collect_sorted(),
+            members: scenario.members().collect_sorted(),
             aliases: BTreeSet::new(),
             workloads: BTreeMap::new(),
             broken: Vec::new(),

@@ -176,7 +176,7 @@ fn expanded<E>(value: &Value, name: &mut impl FnMut(&str) -> Result<String, E>) 
             let field =
                 |(key, value): (&String, &Value)| Ok((expanded_text(key, name)?, expanded(value, name)?));
             let fields = fields.iter().map(field).collect::<Result<Vec<_>, E>>()?;
-            Value::Object(fields.into_iter().collect_sorted())
+            Value::Object(fields.collect_sorted())
         }
         other => other.clone(),
     })

@@ -42,9 +42,7 @@ impl CustomKind {
     /// The definitions of the kind and of its list.
     pub(super) fn definitions(&self) -> Map<String, Value> {
         let list = list_schema(&self.name(), &self.group, &self.version, &self.list_kind);
-        [(self.name(), self.whole()), (format!("{}List", self.name()), list)]
-            .into_iter()
-            .collect_sorted::<Map<_, _>>()
+        [(self.name(), self.whole()), (format!("{}List", self.name()), list)].collect_sorted()
     }
 
     fn whole(&self) -> Value {

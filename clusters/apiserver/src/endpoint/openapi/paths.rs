@@ -82,7 +82,7 @@ pub(super) fn paths(
     let list = json!({"tags": [tag(group, version)], "description": "The resources of the group version.",
         "operationId": format!("get{}APIResources", camel(group, version)),
         "responses": responses(Some(&common("APIResourceList")))});
-    let mut paths = [(format!("{root}/"), json!({"get": list}))].into_iter().collect_sorted::<Map<_, _>>();
+    let mut paths = [(format!("{root}/"), json!({"get": list}))].collect_sorted::<Map<_, _>>();
     for resource in resources {
         let api = Api { group, version, resource, lookup };
         paths.extend(api.paths(&root));

@@ -52,7 +52,7 @@ pub(super) fn list_schema(item: &str, group: &str, version: &str, list_kind: &st
 impl Schemas {
     fn built_in() -> Self {
         let (generated, names) = generate();
-        let mut definitions: BTreeMap<String, Value> = generated.into_iter().collect_sorted();
+        let mut definitions: BTreeMap<String, Value> = generated.collect_sorted();
         definitions.iter_mut().for_each(|(name, schema)| tidy(name, schema));
         for ((group, version, kind), name) in &names {
             if let Some(schema) = definitions.get_mut(name) {

@@ -18,7 +18,7 @@ pub(super) fn built_in() -> Value {
         let (group, version) = group_version(path);
         paths(group, version, &built_in_resources(group, version), &lookup)
     });
-    document(all.collect_sorted(), BUILT_IN.definitions.clone().into_iter().collect_sorted())
+    document(all.collect_sorted(), BUILT_IN.definitions.clone().collect_sorted())
 }
 
 /// The group and version of a path below `/openapi/v3`.

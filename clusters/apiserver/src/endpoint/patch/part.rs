@@ -116,7 +116,7 @@ fn custom(schema: &Node, mut status: Value) -> Option<Value> {
 
 /// The part of a built-in object in its stored form, inside an object without other parts.
 fn built_in(kind: &Kind, part: Part, value: Value) -> Option<Value> {
-    let mut object = Value::Object([(part.name().to_owned(), value)].into_iter().collect_sorted());
+    let mut object = Value::Object([(part.name().to_owned(), value)].collect_sorted());
     let unknown = fields::unknown_paths(kind, "", &mut object, &Value::Null).ok()?;
     drop_nulls(&mut object);
     defaults::set_defaults(kind, &mut object);

@@ -136,12 +136,8 @@ fn parse_requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, String> {
         return Ok(Requirement { key, test: if absent { Test::Absent } else { Test::Exists } });
     }
     let test = match tokens.next() {
-        Token::Symbol("=" | "==") => {
-            Test::In([parse_value(tokens)?].into_iter().collect_sorted::<BTreeSet<_>>())
-        }
-        Token::Symbol("!=") => {
-            Test::NotIn([parse_value(tokens)?].into_iter().collect_sorted::<BTreeSet<_>>())
-        }
+        Token::Symbol("=" | "==") => Test::In([parse_value(tokens)?].collect_sorted()),
+        Token::Symbol("!=") => Test::NotIn([parse_value(tokens)?].collect_sorted()),
         Token::Symbol(">") => Test::Above(parse_number(tokens)?),
         Token::Symbol("<") => Test::Below(parse_number(tokens)?),
         Token::Word(word) if word == "in" => Test::In(parse_values(tokens)?),
@@ -196,7 +192,7 @@ fn parse_values(tokens: &mut Tokens<'_>) -> Result<BTreeSet<String>, String> {
         Token::Word(_) | Token::Symbol(",") => {}
         Token::Symbol(")") => {
             tokens.next();
-            return Ok([String::new()].into_iter().collect_sorted::<BTreeSet<_>>());
+            return Ok([String::new()].collect_sorted());
         }
         other => return Err(found_instead(&other, ", expected: ',', ')' or identifier")),
     }

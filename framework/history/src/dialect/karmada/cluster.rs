@@ -323,7 +323,6 @@ fn read_fields(member: &mut Member, observed: &ObservedObject<'_>) -> bool {
     let zones = if is_older { one("zone") } else { zones };
     let in_older_field = is_older && !zones.is_empty();
     let fields = [("provider", one("provider")), ("region", one("region")), ("zone", zones)];
-    let fields =
-        fields.into_iter().map(|(name, values)| (name.to_owned(), values)).collect_sorted::<BTreeMap<_, _>>();
+    let fields = fields.into_iter().map(|(name, values)| (name.to_owned(), values)).collect_sorted();
     replace(&mut member.fields, fields) | replace(&mut member.zone_in_older_field, in_older_field)
 }

@@ -106,7 +106,7 @@ impl Pods {
         let tolerations: Vec<Toleration> = tolerations.items().iter().map(toleration).collect();
         let reported = health(observed);
         let assigned = (!leaving && !node.is_empty()).then(|| (node.to_string(), 1));
-        let assignment: Assignment = assigned.into_iter().collect_sorted();
+        let assignment: Assignment = assigned.collect_sorted();
         let wants_else = tolerations != entry.tolerations;
         entry.tolerations = tolerations;
         changes.extend(instance(entry, &key, &node, reported));

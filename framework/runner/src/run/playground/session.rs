@@ -8,7 +8,7 @@ use capsize_clusters::{Builder, Fleet};
 use capsize_history::Observer;
 use capsize_history::dialect::DialectKind;
 use capsize_sorted::CollectSorted;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::forms::{self, RequestedFault};
@@ -175,8 +175,7 @@ async fn obey(driver: &mut Driver<'_>, mut orders: mpsc::Receiver<Order>) {
     if let Err(why) = result {
         driver.log.mark(
             [("step".to_owned(), Value::from("failed")), ("seen".to_owned(), Value::from(why))]
-                .into_iter()
-                .collect_sorted::<Map<_, _>>(),
+                .collect_sorted(),
         );
     }
     let mut faults = Faults::default();
