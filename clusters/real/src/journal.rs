@@ -6,7 +6,7 @@
 //! removes their resources.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use capsize_sorted::CollectSorted;
 use serde::{Deserialize, Serialize};
 
 use crate::kubeconfig::Copies;
+use crate::locked_file::LockedFile;
 use crate::run_id::RunId;
 use crate::state_folder;
 
@@ -110,8 +111,7 @@ pub struct Journal {
 
 #[derive(Debug)]
 struct JournalFile {
-    /// The locked file.
-    file: File,
+    file: LockedFile,
     open: BTreeSet<Resource>,
 }
 
@@ -128,8 +128,7 @@ impl Journal {
             let mut new = tempfile::Builder::new();
             let new = new.prefix("").suffix(&ending).rand_bytes(8);
             let (file, unnamed) = new.tempfile_in(&folder)?.keep().map_err(|error| error.error)?;
-            file.lock()?;
-            let mut kept = JournalFile { file, open: BTreeSet::new() };
+            let mut kept = JournalFile { file: LockedFile::lock(file)?, open: BTreeSet::new() };
             kept.write(&Line::Run(Origin::of(id.clone())))?;
             let path = unnamed.with_extension(ENDING);
             match fs::rename(&unnamed, &path) {
@@ -208,7 +207,7 @@ impl JournalFile {
     fn write(&mut self, line: &Line) -> io::Result<()> {
         let mut text = serde_json::to_string(line)?;
         text.push('\n');
-        self.file.write_all(text.as_bytes())?;
+        (&*self.file).write_all(text.as_bytes())?;
         self.file.sync_data()
     }
 }

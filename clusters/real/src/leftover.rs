@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 
 use crate::journal::{ENDING, Line, NEW, Origin, Resource, run_of};
+use crate::locked_file::LockedFile;
 use crate::run_id::RunId;
 use crate::state_folder;
 
 /// The journal of a run that is over, locked by this cleanup.
 pub(crate) struct EndedRunJournal {
     path: PathBuf,
-    /// The locked file.
-    _file: File,
+    _file: LockedFile,
     pub(crate) run: RunId,
     /// The resources that are still to be removed, in this order.
     pub(crate) resources: Vec<Resource>,
@@ -56,7 +56,8 @@ impl JournalFolder {
             OpenedJournal::File(file) => file,
         };
         // A concurrent cleanup may have locked and removed it.
-        if file.try_lock().is_err() || !path.exists() {
+        let Ok(file) = LockedFile::try_lock(file) else { return Ok(()) };
+        if !path.exists() {
             return Ok(());
         }
         let Content { origin, resources, unreadable } = Content::of(&file)?;
@@ -211,9 +212,11 @@ pub fn runs(folder: &Path) -> io::Result<Runs> {
     for path in journals(folder)? {
         let OpenedJournal::File(file) = open(&path)? else { continue };
         // Several processes may look at the same time.
-        if file.try_lock_shared().is_err() {
+        let Ok(file) = LockedFile::try_lock_shared(file) else {
             runs.at_work.insert(run_of(&path));
-        } else if let Some(origin) = Content::of(&file)?.origin.filter(Origin::is_of_this_machine) {
+            continue;
+        };
+        if let Some(origin) = Content::of(&file)?.origin.filter(Origin::is_of_this_machine) {
             runs.over.insert(origin.id);
         }
     }

@@ -9,6 +9,7 @@ mod journal;
 mod kind;
 mod kubeconfig;
 mod leftover;
+mod locked_file;
 mod ports;
 mod process;
 mod run_id;
