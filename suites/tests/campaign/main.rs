@@ -1,4 +1,4 @@
-//! Chaos on many machines and without an end, as whole processes.
+//! Chaos on many machines, without an end, and after an end by a signal, as whole processes.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -7,6 +7,7 @@ mod job;
 #[path = "../manifests/mod.rs"]
 mod manifests;
 mod pods;
+mod resumed;
 
 use std::fs;
 use std::path::Path;

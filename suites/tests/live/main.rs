@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod cluster_paths;
 mod command;
 mod doctor;
 mod envtest;
@@ -15,7 +16,6 @@ mod kubeconfigs;
 #[path = "../manifests/mod.rs"]
 mod manifests;
 mod monitor;
-mod paths;
 mod playground;
 mod processes;
 mod record;

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
-#[path = "../hub/bugs.rs"]
+#[path = "../trials/stand_in_hub/bugs.rs"]
 mod bugs;
 mod changes;
 #[path = "../files/mod.rs"]

@@ -23,7 +23,7 @@ pub(super) static RUNS: LazyLock<Vec<(String, ConformanceReport, Report)>> = Laz
 
 #[test]
 fn every_case_passes_with_each_profile_that_can_run_it() {
-    // The reference has no leases. The test `hub` runs the cases for members with leases.
+    // The reference has no leases. The stand-in hub of the test `trials` runs the cases for members with leases.
     for case in conformance::cases().unwrap().into_iter().filter(|case| case.group != "leases") {
         let mut runs = 0;
         for (name, _, report) in &*RUNS {

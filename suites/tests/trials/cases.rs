@@ -3,11 +3,8 @@
 //! A folder holds the inputs and `expected.json`: the expected verdict of each input. `cases/README.md` has
 //! more.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use capsize::check::check;
 use capsize::{run, targets};
@@ -16,7 +13,7 @@ use capsize_judge::guarantee::{Outcome, Verdict};
 use capsize_report::Status;
 use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use serde::Deserialize;
 
 /// The expectations of a folder.
@@ -48,7 +45,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases")
 }
 
-fn main() -> ExitCode {
+/// A test for each input of each folder.
+pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     let mut folders: Vec<PathBuf> = std::fs::read_dir(root()).unwrap().map(|it| it.unwrap().path()).collect();
     folders.sort();
@@ -56,13 +54,13 @@ fn main() -> ExitCode {
         let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();
         let expected: CaseExpectation = serde_json::from_str(&text).unwrap();
         for (file, input) in expected.inputs {
-            let name = format!("{}::{file}", folder.file_name().unwrap().display());
+            let name = format!("cases::{}::{file}", folder.file_name().unwrap().display());
             let path = folder.join(&file);
             trials.push(Trial::test(name, move || is_as_expected(&path, &input)));
         }
     }
     assert!(!trials.is_empty(), "there are no cases");
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials
 }
 
 fn is_as_expected(path: &Path, input: &Input) -> Result<(), Failed> {

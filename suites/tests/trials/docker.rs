@@ -2,27 +2,19 @@
 //!
 //! Without Docker, each test is listed as ignored, and a message gives the reason.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 mod breakdowns;
 mod kills;
 mod kinds;
 mod parts;
 mod signals;
-#[path = "../stage/mod.rs"]
-mod stage;
 mod support;
 
-use std::process::ExitCode;
-
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 
 use support::{away, build_image, lacks_node_image};
 
-fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    // These tests take real time and little processor time.
-    arguments.test_threads.get_or_insert(4);
+/// The tests of Docker. The longest tests begin first.
+pub(crate) fn trials() -> Vec<Trial> {
     let away = away();
     if let Some(why) = &away {
         println!("SKIP: tests that need Docker: {why}");
@@ -37,26 +29,25 @@ fn main() -> ExitCode {
             test();
             Ok(())
         };
-        Trial::test(name, test).with_kind(kind).with_ignored_flag(lacks)
+        Trial::test(format!("docker::{name}"), test).with_kind(kind).with_ignored_flag(lacks)
     };
     let docker = |name: &str, test: fn()| trial(name, ("docker", away.is_some()), test);
     let nodes = |name: &str, test: fn()| trial(name, ("kind", away.is_some() || no_nodes.is_some()), test);
-    let tests = vec![
-        docker("three_members_start_and_are_gone_when_they_are_dropped", breakdowns::ready),
+    vec![
         docker("a_workload_leaves_a_machine_that_breaks_down_and_may_come_back", breakdowns::each),
+        nodes("runs_that_are_killed_leave_no_nodes_after_the_next_start", kills::leave_no_nodes),
+        docker("three_members_start_and_are_gone_when_they_are_dropped", breakdowns::ready),
         docker("a_member_starts_replicas_as_slowly_as_a_case_requests", breakdowns::start_up),
         docker("runs_that_are_killed_leave_nothing_after_the_next_start", kills::leave_nothing),
+        nodes("members_of_nodes_start_and_are_gone_when_they_are_dropped", kinds::ready),
         docker("what_a_busy_docker_makes_after_the_end_of_a_run_is_removed", kills::late),
         docker("runs_that_are_asked_to_stop_undo_what_they_have_done", signals::undo),
         docker("without_the_image_the_doctor_and_the_run_say_how_to_build_it", support::no_image),
         docker("without_an_image_of_nodes_the_doctor_and_the_run_say_how_to_get_one", kinds::no_image),
-        nodes("members_of_nodes_start_and_are_gone_when_they_are_dropped", kinds::ready),
         nodes("a_workload_leaves_nodes_that_break_down_and_may_come_back", kinds::moves_away),
         nodes("nodes_that_were_shut_down_come_back_at_their_addresses", parts::addresses),
         nodes("a_part_of_a_node_is_shut_down_and_started_again", parts::programs),
         nodes("packets_vanish_by_rules_that_say_whose_they_are_and_go", parts::packets),
         nodes("what_a_node_sends_is_late_where_the_kernel_can_do_that", parts::late),
-        nodes("runs_that_are_killed_leave_no_nodes_after_the_next_start", kills::leave_no_nodes),
-    ];
-    libtest_mimic::run(&arguments, tests).exit_code()
+    ]
 }

@@ -1,7 +1,6 @@
 //! Runs every mutant as a trial, and again with forms of workloads.
 //! The case must notice the mutant by a violation of its guarantee.
 
-use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
 use capsize::conformance;
@@ -10,14 +9,13 @@ use capsize::mutants::{MutantDetection, put_to};
 use capsize_clock::Seed;
 use capsize_mutants::Mutant;
 use capsize_runner::scenario::Case;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 
-/// One pair of mutant and form in so many is tried, unless a filter or `ALL_FORMS` asks for all pairs.
+/// One pair of mutant and form in so many is tried, unless all pairs are requested.
 const SAMPLED: usize = 4;
 
-fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
-    let are_all = arguments.filter.is_some() || std::env::var_os("ALL_FORMS").is_some();
+/// A test for each mutant, and for a sample of the pairs of mutants and forms, or for all pairs.
+pub(crate) fn trials(are_all: bool) -> Vec<Trial> {
     let mut pairs = 0;
     let suite = Arc::new(Suite::read());
     let trials = suite.mutants.iter().enumerate().flat_map(|(number, mutant)| {
@@ -27,22 +25,22 @@ fn main() -> ExitCode {
             are_all || pairs % SAMPLED == 0
         });
         let of_suite = Arc::clone(&suite);
-        let own = Trial::test(mutant.id.clone(), move || of_suite.notices_in_its_case(number));
+        let own =
+            Trial::test(format!("mutants::{}", mutant.id), move || of_suite.notices_in_its_case(number));
         let forms = of_forms.into_iter().map(|(id, guarantee)| {
             let of_suite = Arc::clone(&suite);
             let form = id.strip_prefix("forms/").unwrap_or(&id);
-            Trial::test(format!("{}::{form}", suite.mutants[number].id), move || {
+            Trial::test(format!("mutants::{}::{form}", suite.mutants[number].id), move || {
                 notices(of_suite.run(number, &id), &id, guarantee)
             })
         });
         std::iter::once(own).chain(forms).collect::<Vec<_>>()
     });
     let of_suite = Arc::clone(&suite);
-    let name = "the_evidence_names_the_guilty_component_of_nine_mutants_in_ten";
+    let name = "mutants::the_evidence_names_the_guilty_component_of_nine_mutants_in_ten";
     // The longest trial begins first.
     let chains = Trial::test(name, move || of_suite.names_the_guilty());
-    let trials = std::iter::once(chains).chain(trials).collect();
-    libtest_mimic::run(&arguments, trials).exit_code()
+    std::iter::once(chains).chain(trials).collect()
 }
 
 /// The percentage of the mutants for which the first violation has to name the guilty component.

@@ -2,29 +2,22 @@
 //!
 //! Without Chromium, each test is listed as ignored, and a message gives the reason.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 mod browser;
-#[expect(dead_code, reason = "only a part is needed here")]
-#[path = "../live/command.rs"]
-mod command;
-#[expect(dead_code, reason = "only a part is needed here")]
-#[path = "../live/fleet.rs"]
-mod fleet;
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 use tempfile::TempDir;
 
+use crate::fleet::Up;
+
 use browser::{Browser, missing};
-use fleet::Up;
 
 const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/karmada-1.18.2");
 
-fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+/// The tests of the page.
+pub(crate) fn trials() -> Vec<Trial> {
     let missing = missing();
     if let Some(why) = &missing {
         println!("SKIP: tests of the page in a browser: {why}");
@@ -42,9 +35,9 @@ fn main() -> ExitCode {
             test();
             Ok(())
         };
-        Trial::test(name, test).with_ignored_flag(missing.is_some())
+        Trial::test(format!("page::{name}"), test).with_ignored_flag(missing.is_some())
     };
-    libtest_mimic::run(&arguments, tests.map(trial).into()).exit_code()
+    tests.map(trial).into()
 }
 
 /// The page about these recordings, made by `capsize check --report`, as a URL.

@@ -2,23 +2,15 @@
 //!
 //! Without etcd, each test that needs it is listed as ignored, and a message gives the reason.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 mod breakdowns;
 mod kills;
 mod lacking;
-#[path = "../stage/mod.rs"]
-mod stage;
 mod support;
 
-use std::process::ExitCode;
+use libtest_mimic::Trial;
 
-use libtest_mimic::{Arguments, Trial};
-
-fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    // These tests take real time and little processor time.
-    arguments.test_threads.get_or_insert(4);
+/// The tests of members that are processes. The longest tests begin first.
+pub(crate) fn trials() -> Vec<Trial> {
     let missing = support::assets().err();
     if let Some(why) = &missing {
         println!("SKIP: tests of members that are processes: {why}");
@@ -28,19 +20,18 @@ fn main() -> ExitCode {
             test();
             Ok(())
         };
-        Trial::test(name, test).with_kind(kind).with_ignored_flag(lacks)
+        Trial::test(format!("process::{name}"), test).with_kind(kind).with_ignored_flag(lacks)
     };
     let etcd = |name: &str, test: fn()| trial(name, ("etcd", missing.is_some()), test);
     let any = |name: &str, test: fn()| trial(name, ("", false), test);
-    let tests = vec![
-        etcd("three_members_start_and_are_gone_when_they_are_dropped", breakdowns::ready),
+    vec![
         etcd("a_workload_leaves_processes_that_break_down_and_may_come_back", breakdowns::each),
+        etcd("runs_that_are_killed_leave_no_processes_after_the_next_start", kills::leave_nothing),
+        etcd("three_members_start_and_are_gone_when_they_are_dropped", breakdowns::ready),
         etcd("what_etcd_holds_survives_a_crash", breakdowns::data_survive),
         etcd("what_needs_a_network_of_its_own_is_skipped", breakdowns::no_network),
-        etcd("runs_that_are_killed_leave_no_processes_after_the_next_start", kills::leave_nothing),
         etcd("a_member_that_does_not_start_is_reported_with_its_kept_logs", lacking::does_not_start),
         etcd("a_run_that_fails_keeps_the_logs_and_lists_them", lacking::fails),
         any("without_the_programs_the_doctor_and_the_run_name_all_that_was_looked_for", lacking::no_programs),
-    ];
-    libtest_mimic::run(&arguments, tests).exit_code()
+    ]
 }

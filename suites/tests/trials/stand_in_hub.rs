@@ -12,7 +12,6 @@ mod placements;
 mod works;
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
@@ -24,7 +23,7 @@ use capsize_runner::run::{
     missing_requirement, run_case,
 };
 use capsize_runner::scenario::{self, Case};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
@@ -74,14 +73,17 @@ impl Implementation for StandInHub {
     }
 }
 
-fn main() -> ExitCode {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hub/cases");
+/// A test for each case that the hub runs, and for each bug.
+pub(crate) fn trials() -> Vec<Trial> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trials/stand_in_hub/cases");
     let own = scenario::find(&[own]).expect("the cases of the hub have no mistakes");
     let all = conformance::cases().expect("the suite has no mistakes");
     let bugs = BUGS.iter().map(|(bug, guarantee, name)| {
         let case = all.iter().find(|case| case.id() == format!("leases/{name}")).expect("the case exists");
         let case = case.clone();
-        Trial::test(format!("{} violates {guarantee}", bug.id()), move || violates(&case, *bug, guarantee))
+        Trial::test(format!("stand_in_hub::{} violates {guarantee}", bug.id()), move || {
+            violates(&case, *bug, guarantee)
+        })
     });
     let profile = profile();
     let target = Target { profile: &profile, implementation: &StandInHub(None) };
@@ -90,9 +92,10 @@ fn main() -> ExitCode {
         assert_eq!(missing_requirement(case, target), None, "no other test runs {}", case.id());
     }
     let suite = all.iter().filter(|case| missing_requirement(case, target).is_none()).cloned();
-    let conforming =
-        suite.chain(own.clone()).map(|case| Trial::test(case.id().replace('/', "::"), move || passes(&case)));
-    libtest_mimic::run(&Arguments::from_args(), conforming.chain(bugs).collect()).exit_code()
+    let conforming = suite.chain(own.clone()).map(|case| {
+        Trial::test(format!("stand_in_hub::{}", case.id().replace('/', "::")), move || passes(&case))
+    });
+    conforming.chain(bugs).collect()
 }
 
 fn profile() -> Profile {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use capsize_clock::{Seed, live};
 use capsize_real::{Journal, Resource};
 
+use super::support::node_image;
 use crate::stage::{Stage, kills, moves, printed, program};
-use crate::support::node_image;
 
 /// The time after which runs have created everything: members in containers, and members with nodes.
 const ALL_MADE: Duration = Duration::from_secs(6);

@@ -11,8 +11,8 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use tempfile::TempDir;
 
+use super::support::{find_image, node_image};
 use crate::stage::{Stage, moves, moves_after, printed, program};
-use crate::support::{find_image, node_image};
 
 /// The arguments for members that are clusters of kind.
 fn on(image: &str) -> [&str; 4] {

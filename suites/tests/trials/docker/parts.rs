@@ -11,7 +11,7 @@ use futures::future::LocalBoxFuture;
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-use crate::support::{find_image, node_image};
+use super::support::{find_image, node_image};
 
 /// A member of one node, with the name of the node.
 struct Member {

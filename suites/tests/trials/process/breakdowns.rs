@@ -13,9 +13,9 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::support::{assets, folders, run};
 use crate::stage::kills::at_work;
 use crate::stage::{Stage, moves, printed, program};
-use crate::support::{assets, folders, run};
 
 fn provider(journal: &Arc<Journal>) -> Processes {
     let starter: Starter = Arc::new(|path: &Path| {

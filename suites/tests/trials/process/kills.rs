@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::support::{assets, folders, run};
 use crate::stage::kills;
-use crate::support::{assets, folders, run};
 
 /// The time after which runs have created everything.
 const ALL_MADE: Duration = Duration::from_secs(6);

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use capsize_real::Assets;
 
+use super::support::{assets, folders, run};
 use crate::stage::{Stage, moves, printed, program};
-use crate::support::{assets, folders, run};
 
 pub(crate) fn does_not_start() {
     let stage = Stage::new(&moves("first", "pause"));

@@ -1,7 +1,7 @@
 //! Shared code of tests with external members: a target with short timings, and a case in a folder.
 
 pub(crate) mod kills;
-#[path = "../short_profile/mod.rs"]
+#[path = "../../short_profile/mod.rs"]
 mod short_profile;
 
 use std::fs;

@@ -8,12 +8,12 @@ use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
-use crate::api::{
+use super::api::{
     APPLIED_WORKS, DEFINITIONS, Kind, LEASES, MANAGED_CLUSTERS, Server, WORKS, condition, is_leaving, list,
     text, with_condition,
 };
-use crate::bugs::Bug;
-use crate::hub::{AVAILABLE, LEASE, stamp};
+use super::bugs::Bug;
+use super::hub::{AVAILABLE, LEASE, stamp};
 
 /// How often the agent renews the lease and checks the health of its cluster.
 const PERIOD: Duration = Duration::from_secs(60);

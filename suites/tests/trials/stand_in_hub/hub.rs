@@ -9,11 +9,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::api::{
+use super::api::{
     DECISIONS, LEASES, MANAGED_CLUSTERS, NAMESPACES, PLACEMENTS, REPLICA_SETS, SET_BINDINGS, Server, WORKS,
     condition, list, text, with_condition,
 };
-use crate::bugs::Bug;
+use super::bugs::Bug;
 
 pub(crate) const AVAILABLE: &str = "ManagedClusterConditionAvailable";
 pub(crate) const LEASE: &str = "managed-cluster-lease";

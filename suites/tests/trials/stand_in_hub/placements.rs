@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::api::{DECISIONS, PLACEMENTS, is_leaving, list, text, with_condition};
-use crate::bugs::Bug;
-use crate::hub::{Hub, HubView, stamp};
+use super::api::{DECISIONS, PLACEMENTS, is_leaving, list, text, with_condition};
+use super::bugs::Bug;
+use super::hub::{Hub, HubView, stamp};
 
 /// Whether a placement may use a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

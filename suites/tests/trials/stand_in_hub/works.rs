@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{DECISIONS, REPLICA_SETS, WORKS, condition, is_leaving, list, text, with_condition};
-use crate::bugs::Bug;
-use crate::hub::{Hub, HubView, stamp};
-use crate::placements::chosen;
+use super::api::{DECISIONS, REPLICA_SETS, WORKS, condition, is_leaving, list, text, with_condition};
+use super::bugs::Bug;
+use super::hub::{Hub, HubView, stamp};
+use super::placements::chosen;
 
 /// The label that names the replica set of a work.
 const OWNER: &str = "work.open-cluster-management.io/manifestworkreplicaset";
