@@ -187,6 +187,21 @@ fn dependencies_between_the_crates_point_one_way() {
 }
 
 #[test]
+fn a_crate_whose_unit_tests_are_switched_off_has_none() {
+    let mut switched_off = 0;
+    for (folder, _) in EDGES {
+        let manifest = fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
+        if manifest.contains("\n[lib]\ntest = false\n") {
+            switched_off += 1;
+            for (path, text) in texts(&root().join(folder).join("src"), &["rs"]) {
+                assert!(!text.contains("#[cfg(test)]"), "{}: these tests are never run", path.display());
+            }
+        }
+    }
+    assert!(switched_off > 0, "the form of the manifests has changed");
+}
+
+#[test]
 fn the_guarantees_share_no_code_with_the_controllers() {
     each_source(|path, text| {
         let judges = path.components().any(|part| part.as_os_str() == "framework");

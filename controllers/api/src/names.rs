@@ -218,29 +218,3 @@ fn safe_hash(text: &str) -> String {
 pub fn fnv32a(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn works_are_named_as_in_the_recordings_of_release_1_5() {
-        let recorded = [("dup", "dup-c4bfb655d"), ("div", "div-696d69898d"), ("slow", "slow-884754d96")];
-        for (name, work) in recorded {
-            assert_eq!(work_name("Deployment", "default", name), work);
-        }
-        assert_eq!(binding_key("default", "dup-deployment"), "675cb6b8b8");
-    }
-
-    #[test]
-    fn a_binding_is_named_after_object_and_kind() {
-        assert_eq!(binding_name("Deployment", "web"), "web-deployment");
-        assert_eq!(binding_name("ClusterRole", "system:node"), "system.node-clusterrole");
-    }
-
-    #[test]
-    fn an_execution_namespace_leads_back_to_its_cluster() {
-        assert_eq!(cluster_of(&execution_namespace("m1")), Some("m1"));
-        assert_eq!(cluster_of("default"), None);
-    }
-}
