@@ -26,12 +26,14 @@ use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
+    // The other tests obey this variable without further code.
     arguments.test_threads =
         arguments.test_threads.or_else(|| env::var("RUST_TEST_THREADS").ok()?.parse().ok());
     let mut waiting = [docker::trials(), process::trials(), page::trials()].into_iter().flatten();
     let computing = [mutants::trials(arguments.filter.is_some()), stand_in_hub::trials(), cases::trials()]
         .into_iter()
         .flatten();
+    // The tests begin in this order.
     let mut trials: Vec<Trial> =
         computing.flat_map(|trial| waiting.next().into_iter().chain([trial])).collect();
     trials.extend(waiting);
