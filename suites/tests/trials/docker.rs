@@ -11,6 +11,8 @@ mod support;
 
 use libtest_mimic::Trial;
 
+use crate::trial;
+
 use support::{away, build_image, lacks_node_image};
 
 /// The tests of Docker. The longest tests begin first.
@@ -23,16 +25,15 @@ pub(crate) fn trials() -> Vec<Trial> {
     if let Some(why) = &no_nodes {
         println!("SKIP: tests that need nodes of kind's: {why}");
     }
-    let trial = |name: &str, (kind, lacks): (&str, bool), test: fn()| {
-        let test = move || {
+    let trial = |name: &str, is_missing: bool, test: fn()| {
+        trial(&format!("docker::{name}"), is_missing, move || {
             build_image();
             test();
-            Ok(())
-        };
-        Trial::test(format!("docker::{name}"), test).with_kind(kind).with_ignored_flag(lacks)
+        })
     };
-    let docker = |name: &str, test: fn()| trial(name, ("docker", away.is_some()), test);
-    let nodes = |name: &str, test: fn()| trial(name, ("kind", away.is_some() || no_nodes.is_some()), test);
+    let docker = |name: &str, test: fn()| trial(name, away.is_some(), test).with_kind("docker");
+    let nodes =
+        |name: &str, test: fn()| trial(name, away.is_some() || no_nodes.is_some(), test).with_kind("kind");
     vec![
         docker("a_workload_leaves_a_machine_that_breaks_down_and_may_come_back", breakdowns::each),
         nodes("runs_that_are_killed_leave_no_nodes_after_the_next_start", kills::leave_no_nodes),

@@ -6,7 +6,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod cases;
-#[expect(dead_code, reason = "only a part is needed here")]
 #[path = "../live/command.rs"]
 mod command;
 mod docker;
@@ -22,6 +21,7 @@ mod stand_in_hub;
 use std::env;
 use std::process::ExitCode;
 
+use capsize::conformance;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
@@ -30,12 +30,22 @@ fn main() -> ExitCode {
     arguments.test_threads =
         arguments.test_threads.or_else(|| env::var("RUST_TEST_THREADS").ok()?.parse().ok());
     let mut waiting = [docker::trials(), process::trials(), page::trials()].into_iter().flatten();
-    let computing = [mutants::trials(arguments.filter.is_some()), stand_in_hub::trials(), cases::trials()]
-        .into_iter()
-        .flatten();
+    let suite = conformance::cases().expect("the suite has no mistakes");
+    let of_hub = stand_in_hub::trials(&suite);
+    let of_mutants = mutants::trials(suite, arguments.filter.is_some());
+    let computing = [of_mutants, of_hub, cases::trials()].into_iter().flatten();
     // The tests begin in this order.
     let mut trials: Vec<Trial> =
         computing.flat_map(|trial| waiting.next().into_iter().chain([trial])).collect();
     trials.extend(waiting);
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// A test that fails by a panic. It is listed as ignored if what it needs is missing here.
+fn trial(name: &str, is_missing: bool, test: impl FnOnce() + Send + 'static) -> Trial {
+    let test = move || {
+        test();
+        Ok(())
+    };
+    Trial::test(name, test).with_ignored_flag(is_missing)
 }

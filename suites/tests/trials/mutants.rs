@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use capsize::conformance;
 use capsize::guilty::guilty;
 use capsize::mutants::{MutantDetection, put_to};
 use capsize_clock::Seed;
@@ -15,9 +14,9 @@ use libtest_mimic::{Failed, Trial};
 const SAMPLED: usize = 4;
 
 /// A test for each mutant, and for a sample of the pairs of mutants and forms, or for all pairs.
-pub(crate) fn trials(are_all: bool) -> Vec<Trial> {
+pub(crate) fn trials(cases: Vec<Case>, are_all: bool) -> Vec<Trial> {
     let mut pairs = 0;
-    let suite = Arc::new(Suite::read());
+    let suite = Arc::new(Suite::of(cases));
     let trials = suite.mutants.iter().enumerate().flat_map(|(number, mutant)| {
         let mut of_forms: Vec<_> = mutant.forms().collect();
         of_forms.retain(|_| {
@@ -57,11 +56,10 @@ struct Suite {
 }
 
 impl Suite {
-    /// Reads all cases at once, because that takes longer than running one of them.
-    fn read() -> Self {
+    fn of(cases: Vec<Case>) -> Self {
         let mutants = capsize_mutants::all();
         let own = mutants.iter().map(|_| OnceLock::new()).collect();
-        Self { mutants, cases: conformance::cases().expect("the suite has no mistakes"), own }
+        Self { mutants, cases, own }
     }
 
     fn run(&self, number: usize, id: &str) -> Run {

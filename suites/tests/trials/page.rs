@@ -11,6 +11,7 @@ use libtest_mimic::Trial;
 use tempfile::TempDir;
 
 use crate::fleet::Up;
+use crate::trial;
 
 use browser::{Browser, missing};
 
@@ -30,13 +31,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         ("two_runs_are_aligned_at_their_fault_and_differ_visibly", comparison),
         ("the_time_line_of_a_running_fleet_ends_now_and_not_with_the_last_event", live_end),
     ];
-    let trial = |(name, test): (&str, fn())| {
-        let test = move || {
-            test();
-            Ok(())
-        };
-        Trial::test(format!("page::{name}"), test).with_ignored_flag(missing.is_some())
-    };
+    let trial = |(name, test): (&str, fn())| trial(&format!("page::{name}"), missing.is_some(), test);
     tests.map(trial).into()
 }
 

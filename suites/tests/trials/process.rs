@@ -9,21 +9,18 @@ mod support;
 
 use libtest_mimic::Trial;
 
+use crate::trial;
+
 /// The tests of members that are processes. The longest tests begin first.
 pub(crate) fn trials() -> Vec<Trial> {
     let missing = support::assets().err();
     if let Some(why) = &missing {
         println!("SKIP: tests of members that are processes: {why}");
     }
-    let trial = |name: &str, (kind, lacks): (&str, bool), test: fn()| {
-        let test = move || {
-            test();
-            Ok(())
-        };
-        Trial::test(format!("process::{name}"), test).with_kind(kind).with_ignored_flag(lacks)
-    };
-    let etcd = |name: &str, test: fn()| trial(name, ("etcd", missing.is_some()), test);
-    let any = |name: &str, test: fn()| trial(name, ("", false), test);
+    let trial =
+        |name: &str, is_missing: bool, test: fn()| trial(&format!("process::{name}"), is_missing, test);
+    let etcd = |name: &str, test: fn()| trial(name, missing.is_some(), test).with_kind("etcd");
+    let any = |name: &str, test: fn()| trial(name, false, test);
     vec![
         etcd("a_workload_leaves_processes_that_break_down_and_may_come_back", breakdowns::each),
         etcd("runs_that_are_killed_leave_no_processes_after_the_next_start", kills::leave_nothing),

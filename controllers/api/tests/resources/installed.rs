@@ -9,6 +9,11 @@ fn definition(kind: &str, release: &str) -> Value {
     installed_crds(release).into_iter().find(|each| each["spec"]["names"]["kind"] == kind).unwrap()
 }
 
+/// The schemas of the fields in the `spec` of the kind.
+fn fields_of_spec(definition: &Value) -> &Value {
+    &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+}
+
 #[test]
 fn an_installation_has_all_twenty_kinds() {
     for release in ["1.5", "1.13", "1.18", "1.19"] {
@@ -24,8 +29,7 @@ fn an_installation_has_all_twenty_kinds() {
 fn fields_that_released_programs_write_are_kept() {
     for kind in ["ResourceBinding", "ClusterResourceBinding"] {
         let binding = definition(kind, "1.18");
-        let spec =
-            &binding["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+        let spec = fields_of_spec(&binding);
         assert!(spec["schedulePriority"]["properties"]["priority"].is_object(), "{kind}");
         let components = &spec["clusters"]["items"]["properties"]["components"];
         assert_eq!(components["items"]["properties"]["replicas"]["type"], "integer", "{kind}");
@@ -40,8 +44,7 @@ fn fields_that_released_programs_write_are_kept() {
 fn policies_have_the_defaults_of_the_real_definitions() {
     for kind in ["PropagationPolicy", "ClusterPropagationPolicy"] {
         let policy = definition(kind, "1.18");
-        let spec =
-            &policy["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+        let spec = fields_of_spec(&policy);
         assert_eq!(spec["conflictResolution"]["default"], "Abort", "{kind}");
         assert_eq!(spec["preemption"]["default"], "Never", "{kind}");
         assert_eq!(spec["priority"]["default"], 0, "{kind}");

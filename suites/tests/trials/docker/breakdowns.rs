@@ -7,7 +7,8 @@ use capsize_clusters::{MemberSpec, Provider};
 use capsize_real::{Containers, Image, Journal};
 use tempfile::TempDir;
 
-use crate::stage::{Stage, moves, moves_after, printed, program};
+use crate::command::printed;
+use crate::stage::{Stage, moves, moves_after, program};
 
 pub(crate) fn ready() {
     let folder = TempDir::new().unwrap();

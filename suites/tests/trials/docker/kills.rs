@@ -7,7 +7,8 @@ use capsize_clock::{Seed, live};
 use capsize_real::{Journal, Resource};
 
 use super::support::node_image;
-use crate::stage::{Stage, kills, moves, printed, program};
+use crate::command::printed;
+use crate::stage::{Stage, kills, moves, program};
 
 /// The time after which runs have created everything: members in containers, and members with nodes.
 const ALL_MADE: Duration = Duration::from_secs(6);

@@ -12,7 +12,8 @@ use kube::{Api, Client, ResourceExt};
 use tempfile::TempDir;
 
 use super::support::{find_image, node_image};
-use crate::stage::{Stage, moves, moves_after, printed, program};
+use crate::command::printed;
+use crate::stage::{Stage, moves, moves_after, program};
 
 /// The arguments for members that are clusters of kind.
 fn on(image: &str) -> [&str; 4] {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use capsize_clock::{Clock, Seed, live};
 use capsize_real::Resource;
 
-use crate::stage::{Stage, printed, program};
+use crate::command::printed;
+use crate::stage::{Stage, program};
 
 const CASE: &str = "
 scenario: waits

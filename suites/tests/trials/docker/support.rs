@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::LazyLock;
 
-use crate::stage::{Stage, printed, program};
+use crate::command::{capsize, printed};
+use crate::stage::{Stage, program};
 use capsize_clock::{Seed, live};
 use capsize_real::{Engine, EngineError, NodeImage, Resource};
 
@@ -18,11 +19,7 @@ pub(crate) fn away() -> Option<String> {
 /// Builds the image of the running program before the first test that is not skipped.
 pub(crate) fn build_image() {
     static BUILT: LazyLock<()> = LazyLock::new(|| {
-        let built = Command::new(env!("CARGO_BIN_EXE_capsize"))
-            .env("COLUMNS", "1000")
-            .args(["images", "build"])
-            .output()
-            .unwrap();
+        let built = capsize().args(["images", "build"]).output().unwrap();
         assert!(built.status.success(), "{built:?}");
     });
     LazyLock::force(&BUILT);

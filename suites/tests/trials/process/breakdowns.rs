@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::support::{assets, folders, run};
+use crate::command::printed;
 use crate::stage::kills::at_work;
-use crate::stage::{Stage, moves, printed, program};
+use crate::stage::{Stage, moves, program};
 
 fn provider(journal: &Arc<Journal>) -> Processes {
     let starter: Starter = Arc::new(|path: &Path| {

@@ -7,7 +7,8 @@ use std::path::Path;
 use capsize_real::Assets;
 
 use super::support::{assets, folders, run};
-use crate::stage::{Stage, moves, printed, program};
+use crate::command::printed;
+use crate::stage::{Stage, moves, program};
 
 pub(crate) fn does_not_start() {
     let stage = Stage::new(&moves("first", "pause"));

@@ -8,7 +8,8 @@ use std::time::Duration;
 use capsize_clock::{Clock, Seed, live};
 use rand::RngExt;
 
-use super::{Stage, printed, program};
+use super::{Stage, program};
+use crate::command::printed;
 
 /// The number of killed runs, unless the environment sets it.
 const KILLS: u32 = 4;

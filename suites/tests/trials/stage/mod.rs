@@ -6,7 +6,7 @@ mod short_profile;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -62,12 +62,6 @@ impl Stage {
 
 pub(crate) fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_capsize"))
-}
-
-/// The output without line breaks in messages.
-pub(crate) fn printed(output: &Output) -> String {
-    let text = [&*output.stdout, &*output.stderr].concat();
-    String::from_utf8(text).unwrap().replace("\n  │ ", " ")
 }
 
 /// Returns a case in which a workload moves when the machine of its member breaks down.
