@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Mutation testing of the rules: finds changes of `controllers/src/rules` that no unit test notices.
+"""Mutation testing of the rules: finds changes of `controllers/rules/src` that no unit test notices.
 
     scripts/mutation-testing.py DIRECTORY [FILE]...
 
 cargo-mutants lists the mutants, but would build each of them alone, which takes hours for a few thousand. This script builds
 them into one program, in which an environment variable turns one of them on, so each costs only a run of the unit tests. The
-rules depend only on the types of the API, the clock and `sorted`, so they are built as a separate crate, in DIRECTORY. Mutants that do not compile
-beside the others are left to cargo-mutants itself. With FILEs (`rules/cluster/taints.rs`), only their mutants are tried.
+crate of the rules is copied to DIRECTORY, with the crates that it needs. Mutants that do not compile beside the others are left
+to cargo-mutants itself. With FILEs (`cluster/taints.rs`), only their mutants are tried.
 
 Needs cargo-mutants, and from PyPI tree_sitter and tree_sitter_rust. docs/mutation-testing.md explains the missed mutants.
 """
@@ -25,17 +25,11 @@ import tree_sitter
 import tree_sitter_rust
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
-PACKAGE = "capsize-controllers"
+PACKAGE = "capsize-rules"
 # Seconds, because a mutant may never end.
 LONGEST = 10
 
-SWITCH = """//! The rules, alone, with their mutants.
-
-pub use capsize_api as api;
-pub mod rules;
-#[cfg(test)]
-mod test_values;
-
+SWITCH = """
 /// Whether this is the mutant that is turned on.
 pub fn mutant(number: u32) -> bool {
     static ON: std::sync::LazyLock<Option<u32>> =
@@ -66,30 +60,28 @@ pub fn compare<T: PartialOrd + ?Sized>(one: &T, operators: &[(u32, &str)], other
 
 
 def lay_out(to):
-    """Writes the rules as a crate with the dependencies of the controllers, beside the crates that they need."""
+    """Copies the crate of the rules, with the functions that turn mutants on, and the crates that it needs."""
     for name in ["controllers", "framework"]:
         shutil.rmtree(to / name, ignore_errors=True)
-    crates = ["framework/clock", "framework/sorted", "controllers/api"]
-    for folder in [*crates, "controllers/src/rules"]:
+    crates = ["framework/clock", "framework/sorted", "controllers/api", "controllers/rules"]
+    for folder in crates:
         shutil.copytree(REPOSITORY / folder, to / folder)
-    shutil.copy(REPOSITORY / "controllers/src/test_values.rs", to / "controllers/src/test_values.rs")
-    (to / "controllers/src/lib.rs").write_text(SWITCH)
+    with open(to / "controllers/rules/src/lib.rs", "a") as rules:
+        rules.write(SWITCH)
     for name in ["Cargo.lock", "rust-toolchain.toml"]:
         shutil.copy(REPOSITORY / name, to / name)
-    members = f"members = {json.dumps([*crates, 'controllers'])}\n"
+    members = f"members = {json.dumps(crates)}\n"
     workspace = (REPOSITORY / "Cargo.toml").read_text()
     (to / "Cargo.toml").write_text(re.sub(r"members = \[.*?default-members = .*?\n", members, workspace, flags=re.S))
-    manifest = (REPOSITORY / "controllers/Cargo.toml").read_text().replace("[lints]\nworkspace = true\n", "")
-    rules = re.sub(r"capsize-(apiserver|clusters).*\n", "", manifest)
-    (to / "controllers/Cargo.toml").write_text(rules)
+    manifest = to / "controllers/rules/Cargo.toml"
+    manifest.write_text(manifest.read_text().replace("[lints]\nworkspace = true\n", ""))
 
 
 def mutants(to, files):
     """Returns the mutants that cargo-mutants would try."""
     command = ["cargo", "mutants", "--list", "--json", "--package", PACKAGE]
-    command += [word for file in files for word in ("--file", f"controllers/src/{file}")]
+    command += [word for file in files for word in ("--file", f"controllers/rules/src/{file}")]
     listed = json.loads(subprocess.run(command, cwd=to, check=True, capture_output=True).stdout)
-    listed = [mutant for mutant in listed if "/rules/" in mutant["file"]]
     return {number: mutant for number, mutant in enumerate(listed)}
 
 
@@ -272,7 +264,7 @@ def totals(numbered, outcomes):
     """Returns the results of the mutants of each file, as a table."""
     files = collections.defaultdict(collections.Counter)
     for number, mutant in numbered.items():
-        for file in [mutant["file"].split("/rules/")[1], "all"]:
+        for file in [mutant["file"].split("/rules/src/")[1], "all"]:
             files[file][outcomes.get(number, "left")] += 1
     rows = [f"| `{file}` | {count['caught']} | {count['missed']} | {count['left']} |" for file, count in files.items()]
     return "\n".join(["| rules | caught | missed | left |", "|---|---|---|---|", *sorted(rows)]) + "\n"

@@ -22,7 +22,6 @@ mod namespace_sync;
 mod node_lifecycle;
 mod rebalance;
 mod remedy;
-pub mod rules;
 mod scheduler;
 mod services;
 mod settings;
@@ -38,6 +37,8 @@ mod work_status;
 pub use agent::Agent;
 /// The types of the custom resources.
 pub use capsize_api as api;
+/// The decisions of failover.
+pub use capsize_rules as rules;
 pub use machinery::{RateLimit, rate_limited, with_time_limit};
 pub use metrics::Metrics;
 pub use node_lifecycle::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};

@@ -15,9 +15,13 @@ mod rules_trait;
 mod scheduling;
 mod services;
 mod status;
+#[cfg(test)]
+mod test_values;
 mod webhook;
 
 pub use bug_table::UnknownBug;
+/// The types of the custom resources.
+pub use capsize_api as api;
 pub use cluster::*;
 pub use delivery::*;
 pub use events::{Event, ObjectName, ReportedAction, event};

@@ -1,15 +1,13 @@
 //! Failover as it happens: members, controllers, default timings, virtual time.
 
-mod world;
-
 use std::sync::Arc;
 
+use crate::world::{World, one_to_two, two_of_four, world};
 use capsize_clusters::{LinkFault, StartUp};
 use capsize_controllers::Settings;
 use capsize_controllers::rules::{Bug, ReferenceRules, Release, Rules};
 use jiff::SignedDuration;
 use kube::ResourceExt;
-use world::{World, one_to_two, two_of_four, world};
 
 async fn settled(world: &World, placed: &[(&str, i32)]) {
     let placed: Vec<_> = placed.iter().map(|(name, replicas)| ((*name).to_owned(), *replicas)).collect();

@@ -1,7 +1,5 @@
 //! Replays the kubelets and people of a history, and observes the result.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panic")]
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 

@@ -1,7 +1,5 @@
 //! A simulated cluster with the reference's node controllers, and queries for tests.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panic")]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -5,9 +5,7 @@ use capsize_controllers::rules::node::NodeBug;
 use jiff::SignedDuration;
 use serde_json::json;
 
-mod node_cluster;
-
-use node_cluster::node_cluster;
+use crate::node_cluster::node_cluster;
 
 /// The longest time from a node's silence to its taint: a heartbeat, the grace period and two checks.
 const NOTICE_SECONDS: u64 = 72;

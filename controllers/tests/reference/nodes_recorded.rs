@@ -3,8 +3,6 @@
 //! In every history under `suites/recordings/nodes-*`, kubelets and people do the same as recorded, at the same times.
 //! The reference does the rest.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panic")]
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,9 +15,7 @@ use capsize_controllers::{NodeControllers, NodeMetrics, NodeSettings, RunningCon
 use kube::Client;
 use serde_json::Value;
 
-mod kubelets;
-
-use kubelets::{Versions, act, watch};
+use crate::kubelets::{self, Versions, act, watch};
 
 /// One line of a history.
 struct Line {
@@ -28,7 +24,7 @@ struct Line {
 }
 
 fn histories() -> Vec<PathBuf> {
-    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../suites/recordings"));
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/recordings"));
     let entries = |path: &Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
     let of_nodes = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("nodes-");
     let mut paths: Vec<_> =

@@ -3,8 +3,6 @@
 //! A history is recorded by several watches, so that a cause may come after its effect: where a recorded object follows
 //! from another, some version of the other must explain it.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panic")]
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,7 +35,7 @@ struct History {
 }
 
 fn histories() -> Vec<History> {
-    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../suites/recordings"));
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/recordings"));
     let entries = |path: PathBuf| {
         let mut paths: Vec<_> = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.sort();

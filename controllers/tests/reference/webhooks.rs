@@ -1,7 +1,5 @@
 //! The webhooks over HTTPS, called by an API server that is configured as for Karmada's own.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
-
 use std::sync::Arc;
 
 use base64::Engine;

@@ -1,7 +1,5 @@
 //! A simulated fleet with the reference controllers, and queries for tests.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panic")]
-
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;

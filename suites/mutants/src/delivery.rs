@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsize_controllers::api::{
+use capsize_rules::api::{
     AggregatedStatus, GracefulEvictionTask, Health, Overriders, ResourceBindingSpec, Suspension,
     TargetCluster, Work,
 };
-use capsize_controllers::rules::{
+use capsize_rules::{
     Rules, TaskOutcome, UnhealthySince, aggregated_status, clusters_with_work, task_outcome, unhealthy_since,
 };
 use capsize_sorted::CollectSorted;

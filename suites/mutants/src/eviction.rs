@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsize_controllers::api::{AggregatedStatus, GracefulEvictionTask, ResourceBindingSpec, TargetCluster};
-use capsize_controllers::rules::{
+use capsize_rules::api::{AggregatedStatus, GracefulEvictionTask, ResourceBindingSpec, TargetCluster};
+use capsize_rules::{
     Event, EvictionTime, ReportedAction, Rules, TaskOutcome, event, evict, eviction_due, is_replaced,
     task_outcome,
 };

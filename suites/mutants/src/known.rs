@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capsize_controllers::rules::{Bug, Release, Rules};
+use capsize_rules::{Bug, Release, Rules};
 use capsize_sorted::CollectSorted;
 
 use crate::Mutant;
@@ -59,7 +59,7 @@ const AS_RELEASE: [(Bug, &str); 3] = [
 ];
 
 /// The bugs that only a test of their rule shows, and the reason.
-/// The tests are in `controllers/src/rules/release/tests.rs`.
+/// The tests are in `controllers/rules/src/release/tests.rs`.
 #[cfg(test)]
 const BY_THEIR_RULE: [(Bug, &str); 7] = [
     (Bug::TwoTasks, "only a scheduler that ignores evictions brings a cluster back so soon"),

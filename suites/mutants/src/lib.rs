@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use capsize_controllers::rules::Rules;
-use capsize_controllers::rules::node::NodeRules;
+use capsize_rules::Rules;
+use capsize_rules::node::NodeRules;
 
 /// The methods that all mutants of the unchanged reference have in common.
 macro_rules! as_it_is {

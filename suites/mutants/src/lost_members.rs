@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use capsize_controllers::api::{AggregatedStatus, Cluster, TargetCluster};
-use capsize_controllers::rules::{
+use capsize_rules::api::{AggregatedStatus, Cluster, TargetCluster};
+use capsize_rules::{
     CopyRemoval, EvictionTime, Heartbeat, Ready, Rules, copy_removal, eviction_due, heartbeat,
     no_schedule_taints,
 };

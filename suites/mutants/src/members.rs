@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsize_controllers::api::{Cluster, ClusterTaintPolicy, ResourceBindingSpec};
-use capsize_controllers::rules::{
+use capsize_rules::api::{Cluster, ClusterTaintPolicy, ResourceBindingSpec};
+use capsize_rules::{
     Heartbeat, ProbeRun, Ready, Refusal, Rules, concerns, heartbeat, keeps_condition, no_execute_taints,
     no_schedule_taints, silence, taints_by_policies,
 };

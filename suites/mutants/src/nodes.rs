@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsize_controllers::rules::EvictionTime;
-use capsize_controllers::rules::node::{
+use capsize_rules::EvictionTime;
+use capsize_rules::node::{
     Disruption, NodeCounts, NodeHealth, NodeRules, Rates, TaintAction, Timer, ZoneState, condition_taints,
     disruption, evicting_taints, node_health, pod_due, silent_conditions, tainting, timer,
     without_evicting_taints, zone_rate, zone_state,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsize_controllers::rules::node::{
+use capsize_rules::node::{
     DrainAction, NodeBehaviour, NodeCounts, NodeHealth, NodeRules, Rates, ZoneState, drained, draining,
     zone_rate, zone_state,
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capsize_controllers::rules::node::{NodeBug, NodeRelease};
+use capsize_rules::node::{NodeBug, NodeRelease};
 
 use crate::Mutant;
 

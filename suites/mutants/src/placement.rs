@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use capsize_controllers::api::{
+use capsize_rules::api::{
     BindingStatus, Cluster, ClusterAffinity, ClusterAffinityTerm, GracefulEvictionTask, ObjectReference,
     Placement, ResourceBindingSpec, SpreadConstraint, StaticWeight, TargetCluster,
 };
-use capsize_controllers::rules::{
+use capsize_rules::{
     Candidate, LostTargets, Refusal, Rules, ScheduleError, Selection, affinity_filter, assign, ranked,
     room_used, select, static_weights,
 };

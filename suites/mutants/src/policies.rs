@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use capsize_controllers::api::{
+use capsize_rules::api::{
     BindingSnapshot, DispatchSuspension, ObjectReference, ResourceBindingSpec, ResourceSelector, Suspension,
 };
-use capsize_controllers::rules::{Claim, NamePattern, Rules, owner, snapshot, suspension_of_binding};
+use capsize_rules::{Claim, NamePattern, Rules, owner, snapshot, suspension_of_binding};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::Value;

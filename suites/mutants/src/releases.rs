@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsize_controllers::api::ResourceBindingSpec;
-use capsize_controllers::rules::{Behaviour, Ready, Rules, no_execute_taints};
+use capsize_rules::api::ResourceBindingSpec;
+use capsize_rules::{Behaviour, Ready, Rules, no_execute_taints};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use capsize_controllers::api::{BindingStatus, Cluster, Placement, ResourceBindingSpec, TargetCluster};
-use capsize_controllers::rules::{LostTargets, Rules, ScheduleError, Selection, assign, free_replicas};
+use capsize_rules::api::{BindingStatus, Cluster, Placement, ResourceBindingSpec, TargetCluster};
+use capsize_rules::{LostTargets, Rules, ScheduleError, Selection, assign, free_replicas};
 
 fn sum(targets: &[TargetCluster]) -> i32 {
     targets.iter().map(|target| target.replicas).sum()

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsize_controllers::api::{AggregatedStatus, ClusterStatus, Health};
-use capsize_controllers::rules::{Ready, Rules, no_execute_taints, no_schedule_taints, template_status};
+use capsize_rules::api::{AggregatedStatus, ClusterStatus, Health};
+use capsize_rules::{Ready, Rules, no_execute_taints, no_schedule_taints, template_status};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint;
 use serde_json::{Map, Value, json};

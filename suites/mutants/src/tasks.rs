@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use capsize_controllers::api::{Cluster, GracefulEvictionTask, ResourceBindingSpec, TargetCluster};
-use capsize_controllers::rules::{
+use capsize_rules::api::{Cluster, GracefulEvictionTask, ResourceBindingSpec, TargetCluster};
+use capsize_rules::{
     CopyRemoval, Delivery, EvictionTime, Gates, Rules, copy_removal, evict, eviction_due, manifest,
     work_targets,
 };

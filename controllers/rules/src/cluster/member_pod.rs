@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::api::resource_of_any_kind;
-use crate::rules::pod_requests;
+use crate::pod_requests;
 
 /// A pod of a member, with what the status of the Cluster sums up.
 #[derive(Clone, Debug)]

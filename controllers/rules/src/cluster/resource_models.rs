@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use super::member_pod::MemberPod;
 use super::resource_summary::add_pod;
 use crate::api::{AllocatableModeling, ResourceModel, ResourceModelRange};
-use crate::rules::{Behaviour, milli};
+use crate::{Behaviour, milli};
 
 /// The largest possible amount: `math.MaxInt64`.
 const NO_END: &str = "9223372036854775807";

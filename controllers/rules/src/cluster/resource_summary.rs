@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::member_pod::MemberPod;
+use crate::add_quantities;
 use crate::api::{NodeSummary, ResourceSummary};
-use crate::rules::add_quantities;
 
 /// Counts the nodes and the ready nodes.
 #[must_use]

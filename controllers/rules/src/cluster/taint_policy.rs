@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
 use crate::api::{Cluster, ClusterTaintPolicy, ClusterTaintPolicySpec, MatchCondition, NO_EXECUTE};
-use crate::rules::{Zones, affinity_matches};
+use crate::{Zones, affinity_matches};
 
 /// Returns the taints of a cluster after all policies that select it.
 /// Policies are applied from the oldest to the youngest. If the conditions of a policy hold both for adding and for

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::origin_labels::{entry, with_origin_labels};
 use crate::api::{ConflictResolution, Overriders};
-use crate::rules::{Behaviour, BindingRef, Rules};
+use crate::{Behaviour, BindingRef, Rules};
 
 /// The inputs that make the object in one cluster differ from its template.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +121,7 @@ fn is_empty(value: &Value) -> bool {
 #[cfg(test)]
 impl<'a> Delivery<'a> {
     /// The delivery of `template` to m1 for a binding without an id, without overrides.
-    pub(in crate::rules) fn to_m1(template: &'a Value, (namespace, name): (&'a str, &'a str)) -> Self {
+    pub(crate) fn to_m1(template: &'a Value, (namespace, name): (&'a str, &'a str)) -> Self {
         static NOTHING: BTreeMap<String, String> = BTreeMap::new();
         Self {
             template,
@@ -142,8 +142,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::ReferenceRules;
     use crate::api::ANNOTATION_MANAGED_LABELS;
-    use crate::rules::ReferenceRules;
     use crate::test_values::from_json;
 
     #[test]

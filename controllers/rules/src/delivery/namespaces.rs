@@ -5,8 +5,8 @@
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt;
 
+use crate::NamePattern;
 use crate::api::{LABEL_SKIP_PROPAGATION, NAMESPACE_CLUSTER_LEASES, NAMESPACE_SYSTEM, cluster_of};
-use crate::rules::NamePattern;
 
 /// Whether every member gets the namespace.
 /// Not delivered are the namespaces of the control plane, `default` (members have it), names that match one of

@@ -16,7 +16,7 @@ use crate::api::{
     LABEL_COLLECTED_BY, LABEL_MANAGED, LABEL_POLICY_ID, LABEL_WORK_ID, WORK_NAME, WORK_NAMESPACE,
     binding_annotations, binding_key, execution_namespace, work_name,
 };
-use crate::rules::{Behaviour, Delivery};
+use crate::{Behaviour, Delivery};
 
 /// A binding as its Works and copies name it.
 #[derive(Clone, Copy, Debug)]
@@ -205,7 +205,7 @@ fn keys(map: &Map<String, Value>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{ReferenceRules, Release, manifest};
+    use crate::{ReferenceRules, Release, manifest};
 
     fn to_m1<'a>(template: &'a Value, namespace: &'a str, name: &'a str) -> Delivery<'a> {
         let binding = Some(BindingRef { namespace, name, id: "7258" });

@@ -10,7 +10,7 @@ use crate::api::{
     Cluster, CommandArgsOverrider, FieldOverrider, FieldPatch, ImageOverrider, LabelAnnotationOverrider,
     OverridePolicySpec, OverriderOperator, Overriders,
 };
-use crate::rules::{Behaviour, Match, Zones, affinity_matches, override_image, selects};
+use crate::{Behaviour, Match, Zones, affinity_matches, override_image, selects};
 
 /// An override policy.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,8 @@
 //! karmada-io/karmada v1.18.2 `pkg/controllers/execution/execution_controller.go`,
 //! `pkg/controllers/status/work_status_controller.go` (`recreateResourceIfNeeded`).
 
+use crate::Behaviour;
 use crate::api::Work;
-use crate::rules::Behaviour;
 
 /// The write that made the object in the member match the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use capsize_sorted::CollectSorted;
 use serde_json::Value;
 
 use crate::api::{GracefulEvictionTask, ResourceBindingSpec, Suspension, TargetCluster};
-use crate::rules::{Behaviour, Rules, is_duplicated};
+use crate::{Behaviour, Rules, is_duplicated};
 
 /// Returns the clusters that get a Work.
 /// These are the targets of the binding, and the targets of the bindings that require the binding.
@@ -103,7 +103,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::ReferenceRules;
+    use crate::ReferenceRules;
     use crate::test_values::from_json;
 
     fn spec(value: Value) -> ResourceBindingSpec {

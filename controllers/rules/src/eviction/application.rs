@@ -10,11 +10,11 @@ use jiff::Timestamp;
 
 use super::preserved_state::task_state;
 use super::tasks::clusters_before;
+use crate::Rules;
 use crate::api::{
     AggregatedStatus, ApplicationFailover, GracefulEvictionTask, Health, PurgeMode,
     REASON_APPLICATION_FAILURE, ResourceBindingSpec,
 };
-use crate::rules::Rules;
 
 /// For each cluster, the time since when the workload is reported as unhealthy there.
 pub type UnhealthySince = BTreeMap<String, Timestamp>;
@@ -88,8 +88,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::ReferenceRules;
     use crate::api::TargetCluster;
-    use crate::rules::ReferenceRules;
     use crate::test_values::{at, from_json};
 
     fn failover(value: Value) -> ApplicationFailover {

@@ -77,7 +77,7 @@ pub fn awaits_workloads(gates: Gates, by: EvictsBy) -> bool {
 }
 
 /// Removes the cluster from the targets.
-/// With the gate `GracefulEviction`, `task` replaces the target ([`evict`](crate::rules::evict)). Without the gate, up
+/// With the gate `GracefulEviction`, `task` replaces the target ([`evict`](crate::evict)). Without the gate, up
 /// to 1.13, the old copy is deleted at once. Returns whether the cluster was a target.
 pub fn evict_or_drop(
     gates: Gates,
@@ -99,7 +99,7 @@ pub fn evict_or_drop(
 mod tests {
     use super::*;
     use crate::api::TargetCluster;
-    use crate::rules::evict;
+    use crate::evict;
 
     #[test]
     fn taints_evict_where_everything_is_on_that_the_release_asks_for() {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::api::{AggregatedStatus, GracefulEvictionTask, ResourceBindingSpec, StatePreservation};
-use crate::rules::{Behaviour, Rules, json_path};
+use crate::{Behaviour, Rules, json_path};
 
 /// Returns the labels with the state of a copy that has this status.
 ///
@@ -71,8 +71,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::ReferenceRules;
     use crate::api::{PurgeMode, TargetCluster};
-    use crate::rules::ReferenceRules;
     use crate::test_values::from_json;
 
     #[test]

@@ -13,7 +13,7 @@ use crate::api::{
     AggregatedStatus, GracefulEvictionTask, Health, PRODUCER_TAINT_MANAGER, PurgeMode,
     REASON_TAINT_UNTOLERATED, ResourceBindingSpec, TargetCluster,
 };
-use crate::rules::{EvictionTime, Rules};
+use crate::{EvictionTime, Rules};
 
 /// The decision about an eviction task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,8 +167,8 @@ mod tests {
 
     use super::*;
     use crate::api::{ClusterFailover, FailoverBehavior};
-    use crate::rules::{ReferenceRules, eviction_filter};
     use crate::test_values::{at, from_json};
+    use crate::{ReferenceRules, eviction_filter};
 
     fn report(cluster: &str, health: &str, status: &Value) -> AggregatedStatus {
         from_json(json!({"clusterName": cluster, "applied": true, "health": health, "status": status}))

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use capsize_sorted::CollectSorted;
 
-use crate::rules::bug_table::{UnknownBug, bugs};
+use crate::bug_table::{UnknownBug, bugs};
 
 bugs! {
     /// A bug of a release, with its name in profiles, and whether 1.16 and 1.36 have it.

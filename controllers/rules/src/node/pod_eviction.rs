@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::names::{DISRUPTION_TARGET, MESSAGE_TAINT_MANAGER, REASON_TAINT_MANAGER};
 use crate::api::NO_EXECUTE;
-use crate::rules::{EvictionTime, tolerates};
+use crate::{EvictionTime, tolerates};
 
 /// The resolution of a time stamp: the real time may be up to this much later.
 const STAMP: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{NodeCondition, Taint, Toleration};
 
 use super::pod_eviction::TRIES;
 use super::{Limiter, NodeBehaviour, NodeBug, NodeHealth, NodeRules, QueuePosition, TaintAction, Timer};
-use crate::rules::EvictionTime;
+use crate::EvictionTime;
 
 /// The rules of nodes of a release. The default is the reference.
 #[derive(Clone, Debug, Default)]

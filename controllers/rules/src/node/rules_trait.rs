@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{Node, NodeCondition, Pod, PodCondition, Taint, 
 
 // The signatures use every type of the rules of nodes.
 use super::*;
-use crate::rules::EvictionTime;
+use crate::EvictionTime;
 
 /// Methods that call the functions of the same names.
 macro_rules! functions {

@@ -14,7 +14,7 @@ use crate::api::{
     BindingStatus, LABEL_BINDING_ID, LABEL_BINDING_KEY, LABEL_RETAIN_REPLICAS, ObjectReference,
     ResourceBindingSpec, Work, work_name,
 };
-use crate::rules::{Behaviour, clusters_with_work};
+use crate::{Behaviour, clusters_with_work};
 
 /// The kind of autoscalers.
 const AUTOSCALER: &str = "HorizontalPodAutoscaler";

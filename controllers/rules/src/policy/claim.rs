@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::Behaviour;
 use crate::api::{
     CLUSTER_POLICY_NAME, FINALIZER_CLUSTER_POLICY, FINALIZER_POLICY, LABEL_CLUSTER_POLICY_ID,
     LABEL_POLICY_ID, POLICY_NAME, POLICY_NAMESPACE, ResourceBindingSpec,
 };
-use crate::rules::Behaviour;
 
 /// A policy as its templates and bindings name it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::{Selector, SelectorExt};
 use serde_json::Value;
 
+use crate::Behaviour;
 use crate::api::{LABEL_SERVICE_NAME, ResourceSelector, derived_service_name};
-use crate::rules::Behaviour;
 
 /// The fields in which a volume names a secret.
 const SECRETS_OF_VOLUMES: [&str; 10] = [

@@ -5,8 +5,8 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
 
+use crate::NamePattern;
 use crate::api::{NAMESPACE_CLUSTER_LEASES, NAMESPACE_SYSTEM, cluster_of};
-use crate::rules::NamePattern;
 
 /// The groups of the control plane itself, and events.
 const SKIPPED_GROUPS: [&str; 7] = [

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::api::{
     BindingSnapshot, ConflictResolution, GracefulEvictionTask, ResourceBindingSpec, TargetCluster,
 };
-use crate::rules::{Behaviour, Inheritance};
+use crate::{Behaviour, Inheritance};
 
 /// The fields of its spec that the binding of a dependency inherits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

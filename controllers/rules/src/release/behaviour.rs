@@ -4,7 +4,7 @@
 //! releases that have it. Bugs of releases are in `bugs`.
 
 use crate::api::{FORMER_PURGE_MODES_END, PurgeMode, ReleaseNumber, release_number};
-use crate::rules::{EvictsBy, Retries};
+use crate::{EvictsBy, Retries};
 
 /// The differences between releases that the rules support. The default is the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use capsize_sorted::CollectSorted;
 
 use crate::api::{ReleaseNumber, release_number};
-use crate::rules::bug_table::{UnknownBug, bugs};
+use crate::bug_table::{UnknownBug, bugs};
 
 bugs! {
     /// A bug of a release, with its name in profiles and the first release without it, if there is one.

@@ -16,9 +16,7 @@ use crate::api::{
     GracefulEvictionTask, Health, NO_EXECUTE, ObjectReference, Placement, PurgeMode, ResourceBindingSpec,
     TargetCluster, Work,
 };
-use crate::rules::{
-    self, EvictionTime, LostTargets, Probe, Ready, Refusal, Rules, UnhealthySince, Write, WriteOutcome,
-};
+use crate::{EvictionTime, LostTargets, Probe, Ready, Refusal, Rules, UnhealthySince, Write, WriteOutcome};
 
 /// The reference: the rules without bugs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,20 +64,20 @@ impl Rules for Release {
 
     fn eviction_filter(&self, tasks: &[GracefulEvictionTask], cluster: &str) -> Refusal {
         let tasks = if self.has(Bug::ChosenWhileLeaving) { &[] } else { tasks };
-        rules::eviction_filter(tasks, cluster)
+        crate::eviction_filter(tasks, cluster)
     }
 
     fn binds_group(&self, tasks: &[GracefulEvictionTask], clusters: &BTreeSet<String>) -> bool {
-        self.has(Bug::GroupsBindEvicted) || rules::binds_group(tasks, clusters)
+        self.has(Bug::GroupsBindEvicted) || crate::binds_group(tasks, clusters)
     }
 
     fn evict(&self, spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
         let direct = task.purge_mode.is_some_and(|mode| self.behaviour.is_direct(mode));
         if !(self.has(Bug::TwoTasks) || self.has(Bug::PurgedWithoutTask) && direct) {
-            return rules::evict(spec, cluster, task);
+            return crate::evict(spec, cluster, task);
         }
         let before = std::mem::take(&mut spec.graceful_eviction_tasks);
-        let evicted = rules::evict(spec, cluster, task);
+        let evicted = crate::evict(spec, cluster, task);
         if !self.has(Bug::TwoTasks) {
             spec.graceful_eviction_tasks.clear();
         }
@@ -92,7 +90,7 @@ impl Rules for Release {
             return true;
         }
         if !self.has(Bug::EarlierHealthCounts) {
-            return rules::is_replaced(scheduled, targets, reports);
+            return crate::is_replaced(scheduled, targets, reports);
         }
         let healthy = |target: &TargetCluster| {
             let of_target = |report: &&AggregatedStatus| report.cluster_name == target.name;
@@ -111,7 +109,7 @@ impl Rules for Release {
         let is_target = is_target && !self.has(Bug::TaintsDriveOut);
         // At the minimum time, no toleration has expired.
         let now = if self.has(Bug::RunOutTolerationAdmits) { Timestamp::MIN } else { now };
-        rules::taint_filter(tolerations, cluster, is_target, now)
+        crate::taint_filter(tolerations, cluster, is_target, now)
     }
 
     fn api_filter(&self, resource: &ObjectReference, cluster: &Cluster, is_target: bool) -> Refusal {
@@ -119,26 +117,26 @@ impl Rules for Release {
             true => UnservedTargets::Leave,
             false => self.behaviour.unserved_targets,
         };
-        rules::api_filter(unserved, resource, cluster, is_target)
+        crate::api_filter(unserved, resource, cluster, is_target)
     }
 
     fn locality_score(&self, targets: &[TargetCluster], cluster: &str) -> i64 {
         let empty = targets.iter().all(|target| target.replicas <= 0);
-        if empty && self.has(Bug::EmptyTargetsRankLast) { 0 } else { rules::locality_score(targets, cluster) }
+        if empty && self.has(Bug::EmptyTargetsRankLast) { 0 } else { crate::locality_score(targets, cluster) }
     }
 
     fn still_assigned(&self, targets: &[TargetCluster], selected: &[&Cluster]) -> Vec<TargetCluster> {
         if self.has(Bug::LostReplicasCount) {
             return targets.to_vec();
         }
-        rules::still_assigned(targets, selected)
+        crate::still_assigned(targets, selected)
     }
 
     fn observed_generation(&self, observed: i64, found: i64, written: Option<i64>) -> i64 {
         if self.has(Bug::OwnPatchUnobserved) {
             return if written.is_some() { found } else { observed };
         }
-        rules::observed_generation(observed, found, written)
+        crate::observed_generation(observed, found, written)
     }
 
     fn concerns(
@@ -148,7 +146,7 @@ impl Rules for Release {
         after: Option<&Cluster>,
     ) -> bool {
         let before = before.filter(|_| !self.has(Bug::LostLabelsUnnoticed));
-        rules::concerns(self.behaviour.zones, spec, before, after)
+        crate::concerns(self.behaviour.zones, spec, before, after)
     }
 
     fn needs_scheduling(
@@ -162,16 +160,16 @@ impl Rules for Release {
         if let Some(suspension) = &mut spec.suspension {
             suspension.scheduling &= !self.has(Bug::SuspensionIgnored);
         }
-        rules::needs_scheduling(self.behaviour.removal, &spec, status, applied, lost)
+        crate::needs_scheduling(self.behaviour.removal, &spec, status, applied, lost)
     }
 
     fn is_for_scheduler(&self, spec: &ResourceBindingSpec, name: &str) -> bool {
-        self.has(Bug::OtherSchedulersServed) || rules::is_for_scheduler(spec, name)
+        self.has(Bug::OtherSchedulersServed) || crate::is_for_scheduler(spec, name)
     }
 
     fn aggregated_status(&self, works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
         if !self.has(Bug::FailedIsApplied) {
-            return rules::aggregated_status(works);
+            return crate::aggregated_status(works);
         }
         let mut works = works.to_vec();
         for status in works.iter_mut().filter_map(|work| Arc::make_mut(work).status.as_mut()) {
@@ -179,35 +177,35 @@ impl Rules for Release {
                 status.conditions.iter_mut().filter(|condition| condition.type_ == CONDITION_APPLIED);
             applied.for_each(|condition| condition.status = "True".into());
         }
-        rules::aggregated_status(&works)
+        crate::aggregated_status(&works)
     }
 
     fn reports_on_works(&self, reports: &[AggregatedStatus], works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
         if self.has(Bug::EarlierHealthCounts) {
             reports.to_vec()
         } else {
-            rules::reports_on_works(reports, works)
+            crate::reports_on_works(reports, works)
         }
     }
 
     fn is_damped(&self, probe: Probe) -> bool {
-        !(self.has(Bug::CredentialsUndamped) && probe == Probe::NoClient) && rules::is_damped(probe)
+        !(self.has(Bug::CredentialsUndamped) && probe == Probe::NoClient) && crate::is_damped(probe)
     }
 
     fn brings_probe_forward(&self, before: Option<&Cluster>, after: &Cluster) -> bool {
-        self.has(Bug::ReportsBringProbes) || rules::brings_probe_forward(before, after)
+        self.has(Bug::ReportsBringProbes) || crate::brings_probe_forward(before, after)
     }
 
     fn member_timeout(&self, configured: Duration) -> Duration {
-        if self.has(Bug::NoTimeLimit) { Duration::MAX } else { rules::member_timeout(configured) }
+        if self.has(Bug::NoTimeLimit) { Duration::MAX } else { crate::member_timeout(configured) }
     }
 
     fn replaces_enablements(&self, complete: bool, known: usize) -> bool {
-        self.has(Bug::PartialListsReplace) || rules::replaces_enablements(complete, known)
+        self.has(Bug::PartialListsReplace) || crate::replaces_enablements(complete, known)
     }
 
     fn abandons_works(&self, cluster: &Cluster) -> bool {
-        !self.has(Bug::SilentAgentsHoldUp) && rules::abandons_works(cluster)
+        !self.has(Bug::SilentAgentsHoldUp) && crate::abandons_works(cluster)
     }
 
     fn no_execute_taints(
@@ -221,7 +219,7 @@ impl Rules for Release {
         if !self.behaviour.taints_not_ready_clusters {
             return taints.to_vec();
         }
-        let mut after = rules::no_execute_taints(ready, since, timeout, taints, now);
+        let mut after = crate::no_execute_taints(ready, since, timeout, taints, now);
         let added = after.iter_mut().filter(|taint| !taints.iter().any(|there| there.key == taint.key));
         for taint in added.filter(|_| self.has(Bug::SwapRestartsToleration)) {
             taint.time_added = Some(Time(now));
@@ -240,12 +238,12 @@ impl Rules for Release {
         for policy in listed.iter_mut().filter(|_| self.has(Bug::TaintPoliciesUnsorted)) {
             policy.metadata.creation_timestamp = None;
         }
-        rules::taints_by_policies(self.behaviour.zones, &listed.iter().collect::<Vec<_>>(), cluster, now)
+        crate::taints_by_policies(self.behaviour.zones, &listed.iter().collect::<Vec<_>>(), cluster, now)
     }
 
     fn counts_against_eviction_rate(&self, taints: &[Taint], due: EvictionTime) -> bool {
         let tolerant = || taints.iter().any(|taint| taint.effect == NO_EXECUTE);
-        rules::counts_against_eviction_rate(taints, due) || self.has(Bug::TolerantTakeTurns) && tolerant()
+        crate::counts_against_eviction_rate(taints, due) || self.has(Bug::TolerantTakeTurns) && tolerant()
     }
 
     fn taint_task(
@@ -255,7 +253,7 @@ impl Rules for Release {
         flag: Option<PurgeMode>,
         report: Option<&AggregatedStatus>,
     ) -> Result<GracefulEvictionTask, String> {
-        let mut task = rules::taint_task(self, spec, due, flag, report)?;
+        let mut task = crate::taint_task(self, spec, due, flag, report)?;
         let expired = matches!(due, EvictionTime::At(_)) && self.has(Bug::ExpiryForgetsPurgeMode);
         let cluster_scoped = spec.resource.namespace.is_empty();
         if expired || cluster_scoped && self.has(Bug::ClusterScopedForgetPurgeMode) {
@@ -271,7 +269,7 @@ impl Rules for Release {
         reports: &[AggregatedStatus],
         now: Timestamp,
     ) -> UnhealthySince {
-        let mut since = rules::unhealthy_since(before, spec, reports, now);
+        let mut since = crate::unhealthy_since(before, spec, reports, now);
         if self.has(Bug::IllHealthRemembered) {
             let healthy = |name: &String| {
                 reports.iter().any(|report| report.cluster_name == *name && report.health == Health::Healthy)
@@ -282,19 +280,19 @@ impl Rules for Release {
     }
 
     fn inherited_state<'a>(&self, tasks: &'a [GracefulEvictionTask]) -> Option<&'a BTreeMap<String, String>> {
-        rules::inherited_state(tasks).filter(|_| !self.has(Bug::StateReadAnew))
+        crate::inherited_state(tasks).filter(|_| !self.has(Bug::StateReadAnew))
     }
 
     fn wakes_for_tasks(&self, before: Option<&ResourceBindingSpec>, after: &ResourceBindingSpec) -> bool {
-        !(self.has(Bug::EarlierTasksUnseen) && before.is_none()) && rules::wakes_for_tasks(before, after)
+        !(self.has(Bug::EarlierTasksUnseen) && before.is_none()) && crate::wakes_for_tasks(before, after)
     }
 
     fn processes_tasks(&self, scheduled: bool) -> bool {
-        if self.has(Bug::TimeoutAwaitsScheduler) { scheduled } else { rules::processes_tasks(scheduled) }
+        if self.has(Bug::TimeoutAwaitsScheduler) { scheduled } else { crate::processes_tasks(scheduled) }
     }
 
     fn task_timeouts(&self, tasks: &[GracefulEvictionTask], timeout: Duration) -> Vec<Duration> {
-        let mut timeouts = rules::task_timeouts(tasks, timeout);
+        let mut timeouts = crate::task_timeouts(tasks, timeout);
         if self.has(Bug::GracePeriodLeaks) {
             let mut last = timeout;
             for (task, timeout) in tasks.iter().zip(&mut timeouts) {
@@ -315,21 +313,21 @@ impl Rules for Release {
             Write::ClusterStatus => (Bug::ConditionsPutBack, 0),
             Write::Dependencies => (Bug::AnnotationsPutBack, 200),
         };
-        if self.has(bug) { Some(Duration::from_millis(millis)) } else { rules::unguarded_write_delay(write) }
+        if self.has(bug) { Some(Duration::from_millis(millis)) } else { crate::unguarded_write_delay(write) }
     }
 
     fn activates(&self, preference: &str, touched: bool) -> bool {
-        if self.has(Bug::PolicyChangesDropped) { touched } else { rules::activates(preference, touched) }
+        if self.has(Bug::PolicyChangesDropped) { touched } else { crate::activates(preference, touched) }
     }
 
     fn has_finalizer(&self, spec: &ResourceBindingSpec) -> bool {
-        !self.has(Bug::NoFinalizer) && rules::has_finalizer(spec)
+        !self.has(Bug::NoFinalizer) && crate::has_finalizer(spec)
     }
 
     fn snapshot(&self, namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot {
         let mut placed = spec.clone();
         placed.graceful_eviction_tasks.retain(|_| !self.has(Bug::DependenciesLeaveFirst));
-        rules::snapshot(self.behaviour, namespace, name, &placed)
+        crate::snapshot(self.behaviour, namespace, name, &placed)
     }
 
     fn divide(
@@ -343,11 +341,11 @@ impl Rules for Release {
             Division::Webster if self.has(Bug::ScaleUpShrinks) => Division::LargestWeight,
             way => way,
         };
-        rules::divide(way, replicas, weights, last, template_uid)
+        crate::divide(way, replicas, weights, last, template_uid)
     }
 
     fn completions(&self, spec: &ResourceBindingSpec, template: &Value) -> Option<BTreeMap<String, i32>> {
-        let shares = rules::completions(self, spec, template)?;
+        let shares = crate::completions(self, spec, template)?;
         if !self.has(Bug::CompletionsMixedUp) {
             return Some(shares);
         }
@@ -357,7 +355,7 @@ impl Rules for Release {
     }
 
     fn holds_back(&self, work: &Work, mending: bool) -> bool {
-        rules::holds_back(work, mending) && !(mending && self.has(Bug::SuspendedIsMended))
+        crate::holds_back(work, mending) && !(mending && self.has(Bug::SuspendedIsMended))
     }
 
     fn applied_condition(
@@ -367,12 +365,12 @@ impl Rules for Release {
         outcome: Result<WriteOutcome, &str>,
     ) -> Option<(bool, &'static str, String)> {
         let unreported = self.has(Bug::FailedMendingUntold) && mending && outcome.is_err();
-        rules::applied_condition(self.behaviour, was_applied, mending, outcome).filter(|_| !unreported)
+        crate::applied_condition(self.behaviour, was_applied, mending, outcome).filter(|_| !unreported)
     }
 
     fn health(&self, object: &Value) -> Health {
         let unknown = self.has(Bug::StatuslessUnknown) && object.get("status").is_none();
-        if unknown { Health::Unknown } else { rules::health(object) }
+        if unknown { Health::Unknown } else { crate::health(object) }
     }
 
     fn keeps_autoscaler(
@@ -383,10 +381,10 @@ impl Rules for Release {
         cluster: &str,
     ) -> bool {
         let stays = exists && self.has(Bug::AutoscalersStay);
-        stays || rules::keeps_autoscaler(exists, claimed, workload, cluster)
+        stays || crate::keeps_autoscaler(exists, claimed, workload, cluster)
     }
 
     fn keeps_slices(&self, cluster: &Cluster) -> bool {
-        !self.has(Bug::NotReadyCutsServices) && rules::keeps_slices(cluster)
+        !self.has(Bug::NotReadyCutsServices) && crate::keeps_slices(cluster)
     }
 }

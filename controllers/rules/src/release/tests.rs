@@ -11,8 +11,8 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::api::*;
-use crate::rules::*;
 use crate::test_values::{at, from_json};
+use crate::*;
 
 fn targets(names: &[&str]) -> Vec<TargetCluster> {
     names.iter().map(|name| TargetCluster { name: (*name).into(), replicas: 1 }).collect()

@@ -5,8 +5,8 @@
 use kube::ResourceExt;
 use kube::core::{Selector, SelectorExt};
 
+use crate::Zones;
 use crate::api::{Cluster, ClusterAffinity, FieldSelector};
-use crate::rules::Zones;
 
 /// Returns true if the affinity matches this cluster.
 /// The cluster must not be excluded, and names, labels and fields must all match. An invalid label selector matches no

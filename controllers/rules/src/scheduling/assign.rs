@@ -7,7 +7,7 @@ use kube::ResourceExt;
 
 use super::schedule::{ScheduleError, is_aggregated, is_duplicated, is_static_weighted};
 use crate::api::{Cluster, Placement, ReplicaScheduling, ResourceBindingSpec, StaticWeight, TargetCluster};
-use crate::rules::{Rules, Zones, affinity_matches};
+use crate::{Rules, Zones, affinity_matches};
 
 /// The clusters that are selected for a workload, to which its replicas are assigned.
 #[derive(Clone, Copy)]
@@ -214,9 +214,9 @@ mod tests {
 
     use super::*;
     use crate::api::ClusterAffinity;
-    use crate::rules::scheduling::samples::{shown, targets};
-    use crate::rules::{ReferenceRules, Release};
+    use crate::scheduling::samples::{shown, targets};
     use crate::test_values::from_json;
+    use crate::{ReferenceRules, Release};
 
     fn cluster(name: &str, pods: i64) -> Cluster {
         let mut cluster = Cluster::new(name, Default::default());

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use super::estimate::free;
 use super::quantities::milli;
 use super::select::Candidate;
+use crate::ScheduleError;
 use crate::api::{Cluster, ResourceBindingSpec};
-use crate::rules::ScheduleError;
 
 /// Returns true if the workload is placed as a whole.
 /// In this case the workload has several components, and the placement asks for exactly one cluster.

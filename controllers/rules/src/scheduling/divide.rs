@@ -2,8 +2,8 @@
 //!
 //! karmada-io/karmada `pkg/util/helper/{binding,webstermethod}.go`.
 
+use crate::Division;
 use crate::api::{TargetCluster, fnv32a};
-use crate::rules::Division;
 
 /// Divides replicas by weight with the method of a release. A cluster of weight zero gets nothing.
 /// Some releases prefer the clusters with more replicas in `last`, the targets of the last schedule.

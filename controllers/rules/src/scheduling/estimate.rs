@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::quantities::{add_quantities, milli};
 use crate::api::{Cluster, NodeClaim, ReplicaRequirements, ResourceBindingSpec};
-use crate::rules::{Behaviour, replicas_by_models};
+use crate::{Behaviour, replicas_by_models};
 
 /// Returns how many more replicas the cluster has room for.
 /// The room is limited by the number of pods, and by each resource that a replica needs. Only the amount of a resource

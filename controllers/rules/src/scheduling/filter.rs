@@ -12,7 +12,7 @@ use crate::api::{
     CONDITION_COMPLETE_APIS, Cluster, ClusterAffinity, GracefulEvictionTask, NO_EXECUTE, NO_SCHEDULE,
     ObjectReference, SpreadConstraint, TargetCluster, is_true,
 };
-use crate::rules::{
+use crate::{
     EvictionTime, Removal, UnservedTargets, Zones, affinity_matches, eviction_due, field_values, tolerates,
 };
 

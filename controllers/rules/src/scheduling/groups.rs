@@ -3,7 +3,7 @@
 //! karmada-io/karmada v1.18.2 `pkg/scheduler/core/spreadconstraint/{group_clusters,select_groups}.go`; as from 1.6.
 //! Until 1.5: v1.5.0 `select_clusters_by_region.go`.
 
-use crate::rules::Candidate;
+use crate::Candidate;
 
 /// The factor of the first part of a group's score.
 /// With this factor, the clusters' own scores (0 or 100) only break ties.

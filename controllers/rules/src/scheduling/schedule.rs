@@ -15,7 +15,7 @@ use crate::api::{
     BindingStatus, Cluster, ClusterAffinity, ClusterAffinityTerm, Placement, ReplicaScheduling,
     ResourceBindingSpec, TargetCluster,
 };
-use crate::rules::{
+use crate::{
     AffinityClusters, Behaviour, Rules, field_values, is_reschedule_requested, is_set, with_room_for_a_set,
 };
 
@@ -266,8 +266,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::rules::ReferenceRules;
-    use crate::rules::scheduling::samples::{binding, one_to_two, shown, terms, two_of_four};
+    use crate::ReferenceRules;
+    use crate::scheduling::samples::{binding, one_to_two, shown, terms, two_of_four};
     use crate::test_values::from_json;
 
     fn fleet(names: &[&str]) -> Vec<Arc<Cluster>> {

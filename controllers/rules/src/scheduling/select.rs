@@ -7,8 +7,8 @@ use capsize_sorted::CollectSorted;
 
 use super::groups::{Group, best_groups, divided_group_score, duplicated_group_score, fewest_groups};
 use super::schedule::{ScheduleError, is_duplicated, is_static_weighted};
+use crate::Grouping;
 use crate::api::{Placement, SpreadConstraint};
-use crate::rules::Grouping;
 
 /// A cluster that passed the filters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::schedule::is_duplicated;
 use crate::api::{
     BindingStatus, CONDITION_SCHEDULED, Cluster, DEFAULT_SCHEDULER, Placement, ResourceBindingSpec,
 };
-use crate::rules::{Removal, Zones, affinity_matches};
+use crate::{Removal, Zones, affinity_matches};
 
 /// The state of the clusters of a binding's targets: that of the worst of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
     use crate::api::{Suspension, set_condition};
-    use crate::rules::scheduling::samples::{Terms, binding, one_to_two, terms, two_of_four};
+    use crate::scheduling::samples::{Terms, binding, one_to_two, terms, two_of_four};
     use crate::test_values::from_json;
 
     fn needed(spec: &ResourceBindingSpec, status: &BindingStatus, applied: Option<&Placement>) -> bool {

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use capsize_sorted::CollectSorted;
 
+use crate::Refusal;
 use crate::api::{
     GracefulEvictionTask, Placement, ResourceBindingSpec, WorkloadAffinityGroups, WorkloadAffinityTerm,
 };
-use crate::rules::Refusal;
 
 /// The clusters of the other workloads of a workload's groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,8 +7,8 @@
 use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
+use crate::Behaviour;
 use crate::api::ANNOTATION_TEMPLATE_GENERATION;
-use crate::rules::Behaviour;
 
 /// The fields of the status that a kind reports.
 struct ReportedFields {

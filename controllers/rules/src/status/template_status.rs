@@ -8,8 +8,8 @@ use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::Behaviour;
 use crate::api::AggregatedStatus;
-use crate::rules::Behaviour;
 
 /// Returns the status of a template.
 /// The function returns `None` for kinds that are not aggregated, for a Job that has finished, and for an empty result.

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Toleration;
 
+use crate::Behaviour;
 use crate::api::{
     ApplicationFailover, NO_EXECUTE, Placement, ResourceSelector, TAINT_NOT_READY, TAINT_UNREACHABLE,
 };
-use crate::rules::Behaviour;
 
 /// Returns the tolerations of a policy with one toleration for each NoExecute taint of ill health.
 /// The toleration is for the configured time. No toleration is added for a key for which the policy has a toleration

@@ -12,7 +12,7 @@ use super::names::not_a_key;
 use crate::api::{
     ClusterAffinity, ClusterAffinityTerm, FieldSelector, Placement, SpreadConstraint, WorkloadAffinity,
 };
-use crate::rules::is_divided_by_room;
+use crate::is_divided_by_room;
 
 const CLUSTER_NEEDED: &str = "the cluster spread constraint must be enabled in one of the constraints in case of \
     SpreadByField is enabled";

@@ -6,8 +6,8 @@
 use super::errors::{all_of, invalid};
 use super::names::{LABEL_VALUE_LENGTH, not_a_cluster_name};
 use super::placement::placement_errors;
+use crate::Behaviour;
 use crate::api::{ApplicationFailover, DispatchSuspension, PropagationPolicySpec, ResourceSelector};
-use crate::rules::Behaviour;
 
 /// Refuses a policy with conflicting fields, or a change of its scheduler.
 ///
