@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use capsize_report::{ClaimDifference, ConformanceReport, Report, claim_differences};
+use capsize_runner::run::Outcome;
 use clap::Args;
 
 use crate::attached::{AttachedReport, parse_command};
@@ -59,17 +60,20 @@ impl Verify {
     }
 }
 
-/// Runs a simulated command of `capsize run` again.
+/// Runs a simulated command of `capsize run` again, and calls `ended` with the outcome of each case.
 /// Returns the conformance report of the run, and the report that the conformance report sums up.
 ///
 /// # Errors
 /// When the command is wrong, or its run is not simulated.
-pub fn run_again(command: &str) -> Result<(ConformanceReport, Report), CommandError> {
+pub fn run_again(
+    command: &str,
+    ended: impl FnMut(&Outcome),
+) -> Result<(ConformanceReport, Report), CommandError> {
     let run = parse_command(command).map_err(|why| input_error!("{command}: {why}"))?;
     if !run.is_simulated()? {
         return Err(input_error!("{command}: this run is not simulated"));
     }
-    run.again()
+    run.again(ended)
 }
 
 fn verify(attached: &AttachedReport) -> Result<Verification, CommandError> {
@@ -103,7 +107,7 @@ fn verify(attached: &AttachedReport) -> Result<Verification, CommandError> {
 
 /// Runs the cases again, and compares the reports and the attached histories, if there are any.
 fn again(attached: &AttachedReport) -> Result<Verification, CommandError> {
-    let (mut found, _) = attached.local_run().again()?;
+    let (mut found, _) = attached.local_run().again(|_| {})?;
     trust(&attached.claim, &mut found);
     let mut differences = claim_differences(&attached.claim, &found);
     let mut notes = vec![format!("{} cases were run again", found.cases.len())];

@@ -148,11 +148,14 @@ impl Run {
     ///
     /// # Errors
     /// As [`Run::execute`].
-    pub(crate) fn again(&self) -> Result<(ConformanceReport, Report), CommandError> {
+    pub(crate) fn again(
+        &self,
+        ended: impl FnMut(&Outcome),
+    ) -> Result<(ConformanceReport, Report), CommandError> {
         let parties = self.parties(&Interrupt::default(), &CasesInProgress::default())?;
         let selected = self.selection.select()?;
         let seeds = selected.iter().map(|selected| selected.seed.0).collect();
-        let mut again = self.perform(&parties, selected, Keep::Digests, |_| {})?;
+        let mut again = self.perform(&parties, selected, Keep::Digests, ended)?;
         if let Some(why) = again.iter_mut().find_map(|ran| ran.outcome.broken.take()) {
             return Err(environment_error!("{why}"));
         }

@@ -1,11 +1,12 @@
 //! Checks that conformance reports and the data of `capsize explain` are up to date.
-//! Forged reports are refused, and shards join.
+//! Forged reports are refused, shards join, and parts of the histories violate nothing new.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 #[path = "../trials/stand_in_hub/bugs.rs"]
 mod bugs;
 mod changes;
+mod excerpts;
 #[path = "../files/mod.rs"]
 mod files;
 mod forgeries;

@@ -8,15 +8,34 @@ use std::sync::LazyLock;
 use capsize::{conformance, targets, verify};
 use capsize_judge::profile::Start;
 use capsize_report::{ConformanceReport, Report, Status, claim_differences, matrix_markdown};
+use capsize_runner::run::Outcome;
 
-/// The runs of all targets that ship and are simulated, with their names. Several tests look at them.
-pub(super) static RUNS: LazyLock<Vec<(String, ConformanceReport, Report)>> = LazyLock::new(|| {
+/// The run of a target that ships and is simulated.
+pub(super) struct ShippedRun {
+    name: String,
+    claim: ConformanceReport,
+    pub(super) report: Report,
+    /// The histories of the cases with their ids. Only those of the default targets are kept.
+    pub(super) histories: Vec<(String, Vec<u8>)>,
+}
+
+/// The default targets: `capsize run` without `--target` runs them.
+const DEFAULTS: [&str; 2] = ["reference", "reference-nodes"];
+
+/// The runs of all targets that ship and are simulated. Several tests look at them.
+pub(super) static RUNS: LazyLock<Vec<ShippedRun>> = LazyLock::new(|| {
     let shipped = targets::shipped();
     let simulated = shipped.iter().filter(|profile| profile.start == Start::Reference);
     let run = |name: &String| {
-        let found = verify::run_again(&format!("capsize run --target {name} --seed 1"));
+        let mut histories = Vec::new();
+        let keep = |outcome: &Outcome| {
+            let history = outcome.history.clone().filter(|_| DEFAULTS.contains(&&**name));
+            let id = format!("{}/{}", outcome.case.group, outcome.case.name);
+            histories.extend(history.map(|history| (id, history)));
+        };
+        let found = verify::run_again(&format!("capsize run --target {name} --seed 1"), keep);
         let (claim, report) = found.unwrap_or_else(|error| panic!("{name}: {error:?}"));
-        (name.clone(), claim, report)
+        ShippedRun { name: name.clone(), claim, report, histories }
     };
     simulated.map(|profile| run(&profile.name)).collect()
 });
@@ -26,7 +45,7 @@ fn every_case_passes_with_each_profile_that_can_run_it() {
     // The reference has no leases. The stand-in hub of the test `trials` runs the cases for members with leases.
     for case in conformance::cases().unwrap().into_iter().filter(|case| case.group != "leases") {
         let mut runs = 0;
-        for (name, _, report) in &*RUNS {
+        for ShippedRun { name, report, .. } in &*RUNS {
             let run = report.cases.iter().find(|run| format!("{}/{}", run.group, run.name) == case.id());
             let status = &run.unwrap_or_else(|| panic!("{name} has no {}", case.id())).status;
             if !matches!(status, Status::Skipped(_)) {
@@ -42,7 +61,7 @@ fn every_case_passes_with_each_profile_that_can_run_it() {
 fn the_reports_of_the_shipped_targets_are_up_to_date() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../reports");
     let is_update = env::var_os("UPDATE_DOCS").is_some();
-    for (name, found, _) in &*RUNS {
+    for ShippedRun { name, claim: found, .. } in &*RUNS {
         let file = folder.join(name).join("conformance.yaml");
         if is_update {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -57,7 +76,7 @@ fn the_reports_of_the_shipped_targets_are_up_to_date() {
         assert_eq!(text, found.yaml(), "{} {old}", file.display());
         assert!(found.conforms, "{name} does not conform: see `capsize run --target {name}`");
     }
-    let reports: Vec<ConformanceReport> = RUNS.iter().map(|(_, found, _)| found.clone()).collect();
+    let reports: Vec<ConformanceReport> = RUNS.iter().map(|run| run.claim.clone()).collect();
     let matrix = format!("# Comparison of the reports\n\n{}", matrix_markdown(&reports));
     if is_update {
         fs::write(folder.join("matrix.md"), &matrix).unwrap();

@@ -122,7 +122,7 @@ fn is_exercised(outcome: &Outcome) -> bool {
 /// Each scenario, and the guarantees that it exercises with one of the shipped profiles.
 fn exercised_scenarios() -> Vec<Guarantees> {
     let mut exercised: BTreeMap<String, BTreeSet<&'static str>> = BTreeMap::new();
-    for case in RUNS.iter().flat_map(|(.., report)| &report.cases) {
+    for case in RUNS.iter().flat_map(|run| &run.report.cases) {
         if let Some(judgement) = &case.judgement {
             let id = format!("{}/{}", case.group, case.name);
             exercised.entry(id).or_default().extend(ids(&judgement.verdicts, is_exercised));
@@ -168,7 +168,7 @@ struct Sources {
 
 impl Sources {
     fn read() -> Self {
-        Self { guarantees: sources("framework/judge/src"), rules: sources("controllers/src/rules") }
+        Self { guarantees: sources("framework/judge/src"), rules: sources("controllers/rules/src") }
     }
 
     fn guarantee(&self, id: &str) -> String {
