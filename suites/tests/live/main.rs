@@ -16,6 +16,7 @@ mod kubeconfigs;
 #[path = "../manifests/mod.rs"]
 mod manifests;
 mod monitor;
+mod node_kit;
 mod playground;
 mod processes;
 mod record;
