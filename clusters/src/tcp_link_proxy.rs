@@ -117,6 +117,7 @@ pub fn disable_pacing(stream: &TcpStream) {
 mod tests {
     use std::future::Future;
     use std::net::Ipv4Addr;
+    use std::thread;
     use std::time::Duration;
 
     use capsize_clock::{Seed, live};
@@ -277,31 +278,34 @@ mod tests {
     fn the_machine_does_not_answer_new_connections_while_the_link_drops_packets() {
         let black_hole = |direction| LinkFault::BlackHole { direction };
         let both_ways = [Direction::Both, Direction::ToMember, Direction::FromMember].map(black_hole);
-        for fault in both_ways.into_iter().chain([LinkFault::DropNew]) {
-            with_link(|link| async move {
-                let (proxy, _server) = echo_twice(&link).await;
-                let mut old = open(&proxy).await;
-                let address = proxy.address();
-                let guard = link.apply(fault);
-                // The queue of the listener is full a moment later.
-                let unanswered =
-                    async { while timeout(SILENCE, TcpStream::connect(address)).await.is_ok() {} };
-                timeout(TIMEOUT, unanswered).await.expect("new connections get no answer");
-                if fault == LinkFault::DropNew {
-                    old.write_all(b"land").await.unwrap();
-                    assert_eq!(answer(&mut old).await.unwrap(), "landland");
-                }
-                let mut connecting = JoinSet::new();
-                connecting.spawn(TcpStream::connect(address));
-                assert!(timeout(SILENCE, connecting.join_next()).await.is_err(), "{fault:?}");
-                drop(guard);
-                // The client repeats the first packet of a connection.
-                let new = timeout(TIMEOUT, connecting.join_next()).await.expect("an established connection");
-                let mut new = new.unwrap().unwrap().unwrap();
-                new.write_all(b"ahoy").await.unwrap();
-                assert_eq!(answer(&mut new).await.unwrap(), "ahoyahoy", "{fault:?}");
-            });
+        thread::scope(|scope| {
+            for fault in both_ways.into_iter().chain([LinkFault::DropNew]) {
+                scope.spawn(move || with_link(|link| leaves_new_connections_unanswered(link, fault)));
+            }
+        });
+    }
+
+    async fn leaves_new_connections_unanswered(link: Link, fault: LinkFault) {
+        let (proxy, _server) = echo_twice(&link).await;
+        let mut old = open(&proxy).await;
+        let address = proxy.address();
+        let guard = link.apply(fault);
+        // The queue of the listener is full a moment later.
+        let unanswered = async { while timeout(SILENCE, TcpStream::connect(address)).await.is_ok() {} };
+        timeout(TIMEOUT, unanswered).await.expect("new connections get no answer");
+        if fault == LinkFault::DropNew {
+            old.write_all(b"land").await.unwrap();
+            assert_eq!(answer(&mut old).await.unwrap(), "landland");
         }
+        let mut connecting = JoinSet::new();
+        connecting.spawn(TcpStream::connect(address));
+        assert!(timeout(SILENCE, connecting.join_next()).await.is_err(), "{fault:?}");
+        drop(guard);
+        // The client repeats the first packet of a connection.
+        let new = timeout(TIMEOUT, connecting.join_next()).await.expect("an established connection");
+        let mut new = new.unwrap().unwrap().unwrap();
+        new.write_all(b"ahoy").await.unwrap();
+        assert_eq!(answer(&mut new).await.unwrap(), "ahoyahoy", "{fault:?}");
     }
 
     #[test]

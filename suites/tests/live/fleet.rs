@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
 
+use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Api, Client, Config};
 use tempfile::TempDir;
 
 use crate::command::{capsize, send};
@@ -86,4 +88,15 @@ pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, att
         }
     };
     tokio::time::timeout(TIMEOUT, tries).await.unwrap_or_else(|_| panic!("{what}: it does not come true"))
+}
+
+/// Waits until the control plane has so many clusters.
+pub(crate) async fn until_joined(client: Client, members: usize) {
+    let kind = GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster");
+    let clusters: Api<DynamicObject> = Api::all_with(client, &ApiResource::from_gvk(&kind));
+    let joined = async || {
+        let clusters = clusters.list(&ListParams::default()).await.ok()?;
+        (clusters.items.len() == members).then_some(())
+    };
+    eventually("the members join", joined).await;
 }

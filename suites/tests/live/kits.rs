@@ -6,15 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use kube::Api;
-use kube::api::ListParams;
 use kube::config::Kubeconfig;
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Client, Config};
 use tempfile::TempDir;
 
 use crate::command::{capsize, printed};
-use crate::fleet::eventually;
+use crate::fleet::{eventually, until_joined};
 use crate::processes::MOVES;
 
 /// The programs of the kit, and our command that does the work of each.
@@ -128,14 +125,7 @@ async fn kill_scheduler(bin: &Path) {
     let kubeconfig = arguments.split_whitespace().find_map(|it| it.strip_prefix("--kubeconfig=")).unwrap();
     let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
     let config = Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
-    let kind = GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster");
-    let clusters: Api<DynamicObject> =
-        Api::all_with(Client::try_from(config).unwrap(), &ApiResource::from_gvk(&kind));
-    let joined = async || {
-        let clusters = clusters.list(&ListParams::default()).await.ok()?;
-        (clusters.items.len() == 2).then_some(())
-    };
-    eventually("the members join", joined).await;
+    until_joined(Client::try_from(config).unwrap(), 2).await;
     let pid = read("scheduler.pid").unwrap();
     assert!(Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
 }

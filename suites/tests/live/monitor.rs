@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::command::{capsize, printed};
-use crate::fleet::{Up, client};
+use crate::fleet::{Up, client, until_joined};
 use crate::manifests::{apply, documents};
 
 /// The manifests that `capsize monitor` prints.
@@ -50,6 +50,7 @@ async fn an_account_of_the_manifests_records_a_fleet_and_may_do_nothing_else() {
     let folder = TempDir::new().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     as_monitor(&all, &kubeconfig).await;
+    until_joined(client(&all, "control-plane").await, 1).await;
     let (fleet, out) = (kubeconfig.to_str().unwrap(), folder.path().join("h.jsonl"));
     let record = ["record", "--kubeconfig", fleet, "--target", "reference", "--for", "2s", "--out"];
     let recorded = capsize().args([&record[..], &[out.to_str().unwrap()]].concat()).output().unwrap();

@@ -199,15 +199,22 @@ mod tests {
     }
 
     #[test]
-    fn every_draw_is_a_valid_scenario_and_repeatable() {
-        for profile in [profile(), profile_of_nodes()] {
-            for style in Style::ALL {
-                for seed in 0..300 {
-                    let plan = draw(Seed(seed), style, &profile, &bases());
-                    let case = plan.case();
-                    assert!(case.is_ok(), "{}\n{}", case.unwrap_err(), plan.text());
-                    assert_eq!(plan, draw(Seed(seed), style, &profile, &bases()));
-                }
+    fn every_draw_of_clusters_is_a_valid_scenario_and_repeatable() {
+        draws_are_valid_and_repeatable(&profile());
+    }
+
+    #[test]
+    fn every_draw_of_nodes_is_a_valid_scenario_and_repeatable() {
+        draws_are_valid_and_repeatable(&profile_of_nodes());
+    }
+
+    fn draws_are_valid_and_repeatable(profile: &Profile) {
+        for style in Style::ALL {
+            for seed in 0..300 {
+                let plan = draw(Seed(seed), style, profile, &bases());
+                let case = plan.case();
+                assert!(case.is_ok(), "{}\n{}", case.unwrap_err(), plan.text());
+                assert_eq!(plan, draw(Seed(seed), style, profile, &bases()));
             }
         }
     }
