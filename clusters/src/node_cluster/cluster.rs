@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use capsize_apiserver::{ApiServer, Builder};
 use capsize_clock::Simulation;
 use capsize_sorted::CollectSorted;
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use super::kubelet::{Kubelet, KubeletGuard, NodeFault};
+use super::kubelet::{Kubelet, KubeletGuard, NodeFault, Signals};
+use super::kubelets::LeaseWriter;
 use super::{Stages, event_loop, kubelets};
 
 /// The description of a cluster.
@@ -99,9 +99,9 @@ impl Cluster {
     pub fn start_with(run: Simulation, spec: &ClusterSpec, set_up: impl Fn(Builder) -> Builder) -> Self {
         let api = ApiServer::builder(run.clock, run.seed.stream("control-plane")).name("control-plane");
         let api = set_up(api).build();
-        let changed = Arc::new(Notify::new());
+        let signals = Signals::default();
         let machine = |(name, spec): (&String, &NodeSpec)| {
-            let kubelet = Kubelet::new(Arc::clone(&changed));
+            let kubelet = Kubelet::new(signals.clone());
             let absence = spec.joins_later.then(|| kubelet.apply(NodeFault::Silent));
             let (spec, absence) = (spec.clone(), Mutex::new(absence));
             (name.clone(), Machine { spec, kubelet, absence, ready_status: Mutex::default() })
@@ -111,10 +111,11 @@ impl Cluster {
         let (client, stages) = (api.client(), spec.stages.clone());
         let (beats, chance) = (run.seed.stream("heartbeats"), run.seed.stream("stages"));
         let clock = run.clock.apart();
-        tasks.spawn(kubelets::run(client.clone(), clock, stages.clone(), Arc::clone(&machines), beats));
+        let writer = LeaseWriter::new(client.clone(), clock, stages.clone(), Arc::clone(&machines));
+        tasks.spawn(kubelets::run(writer, signals.shuts_down, beats));
         let collects = spec.collects_pods_out_of_service;
         let shared = SharedState { stages, machines: Arc::clone(&machines), collects };
-        tasks.spawn(event_loop::run((client, clock), shared, changed, chance));
+        tasks.spawn(event_loop::run((client, clock), shared, signals.changed, chance));
         Self { api, machines, _life: tasks }
     }
 

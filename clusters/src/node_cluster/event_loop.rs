@@ -33,6 +33,8 @@ pub(super) enum Step {
     Stop(Key),
     /// End a pod on a node that shuts down.
     End(Key),
+    /// Reject a pod that came to a node which shuts down.
+    Reject(Key),
     /// Remove a terminating pod of a node that is out of service.
     Collect(Key),
     /// Create the missing pods of an owner, and delete surplus pods.
@@ -137,11 +139,16 @@ fn dispatch<K, E>(event: Result<Event<K>, E>, mut take: impl FnMut(K, bool)) {
 impl EventLoop {
     /// Plans a step for `after` from now, unless it is already planned.
     pub(super) fn plan(&mut self, step: Step, after: Duration) {
-        if !self.when.contains_key(&step) {
+        if !self.is_planned(&step) {
             let at = Instant::now() + after;
             self.when.insert(step.clone(), at);
             self.due.insert((at, step));
         }
+    }
+
+    /// Returns true if the step is planned.
+    pub(super) fn is_planned(&self, step: &Step) -> bool {
+        self.when.contains_key(step)
     }
 
     /// Cancels a planned step.
@@ -161,7 +168,7 @@ impl EventLoop {
                 let key = key.clone();
                 self.take(&step, &key).await;
             }
-            Step::Start(key) | Step::Stop(key) | Step::End(key) => {
+            Step::Start(key) | Step::Stop(key) | Step::End(key) | Step::Reject(key) => {
                 let key = key.clone();
                 if self.reaches(&key) {
                     self.take(&step, &key).await;

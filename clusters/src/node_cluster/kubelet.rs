@@ -13,7 +13,8 @@ pub enum NodeFault {
     Silent,
     /// The kubelet reports that it is not ready.
     NotReady,
-    /// The node shuts down in good order: the kubelet reports that it is not ready, and ends the pods.
+    /// The node shuts down in good order.
+    /// The kubelet reports at once that it is not ready, ends the pods, and rejects new ones.
     ShuttingDown,
     /// The kubelet reports that this condition (`MemoryPressure`, `DiskPressure`, `PIDPressure`) is true.
     Pressure(String),
@@ -25,8 +26,16 @@ pub enum NodeFault {
 #[derive(Clone, Debug)]
 pub struct Kubelet {
     faults: Arc<Mutex<Faults>>,
-    /// Notified when the faults of any node change.
-    changed: Arc<Notify>,
+    signals: Signals,
+}
+
+/// The signals about the faults of all nodes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Signals {
+    /// Notified when any fault begins or ends.
+    pub changed: Arc<Notify>,
+    /// Notified when any node begins to shut down.
+    pub shuts_down: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
@@ -37,13 +46,14 @@ struct Faults {
 
 impl Kubelet {
     /// A kubelet of a node without faults.
-    pub(super) fn new(changed: Arc<Notify>) -> Self {
-        Self { faults: Arc::default(), changed }
+    pub(super) fn new(signals: Signals) -> Self {
+        Self { faults: Arc::default(), signals }
     }
 
     /// Applies `fault` to the node until the guard is dropped.
     #[must_use = "the fault ends when the guard is dropped"]
     pub fn apply(&self, fault: NodeFault) -> KubeletGuard {
+        let shuts_down = fault == NodeFault::ShuttingDown;
         let id = {
             let mut faults = self.lock();
             faults.next += 1;
@@ -51,7 +61,10 @@ impl Kubelet {
             faults.in_force.insert(id, fault);
             id
         };
-        self.changed.notify_one();
+        self.signals.changed.notify_one();
+        if shuts_down {
+            self.signals.shuts_down.notify_one();
+        }
         KubeletGuard { kubelet: self.clone(), id }
     }
 
@@ -113,6 +126,6 @@ pub struct KubeletGuard {
 impl Drop for KubeletGuard {
     fn drop(&mut self) {
         self.kubelet.lock().in_force.remove(&self.id);
-        self.kubelet.changed.notify_one();
+        self.kubelet.signals.changed.notify_one();
     }
 }

@@ -1,6 +1,7 @@
 //! All kubelets in one task: registration of Nodes, renewal of Leases, and status updates.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use capsize_clock::{Clock, Stream, whole_seconds};
 use capsize_sorted::CollectSorted;
@@ -15,7 +16,8 @@ use rand::RngExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
 use super::cluster::{Machine, NodeSpec, Nodes};
 use super::stage::Stages;
@@ -37,7 +39,7 @@ struct KubeletState {
 }
 
 /// The clients and settings with which kubelets write to the API server.
-struct LeaseWriter {
+pub(super) struct LeaseWriter {
     client: Client,
     nodes: Api<Node>,
     leases: Api<Lease>,
@@ -61,9 +63,8 @@ struct LeaseSpecPatch<'a> {
 }
 
 /// Runs the kubelets of all nodes. Never returns.
-pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: Nodes, mut chance: Stream) {
-    let leases = Api::namespaced(client.clone(), LEASE_NAMESPACE);
-    let writer = LeaseWriter { nodes: Api::all(client.clone()), client, leases, clock, stages, kubelets };
+/// `shuts_down` is notified when a node begins to shut down.
+pub(super) async fn run(writer: LeaseWriter, shuts_down: Arc<Notify>, mut chance: Stream) {
     let fresh = |(name, node): (&String, &Machine)| {
         let spec = node.spec.clone();
         (
@@ -73,8 +74,19 @@ pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: 
     };
     let all = writer.kubelets.iter().map(fresh).collect();
     let mut due: BTreeMap<Instant, Vec<(String, KubeletState)>> = [(Instant::now(), all)].collect_sorted();
-    while let Some((at, mut kubelets)) = due.pop_first() {
-        tokio::time::sleep_until(at).await;
+    while let Some(at) = due.keys().next().copied() {
+        tokio::select! {
+            biased;
+            () = sleep_until(at) => {}
+            () = shuts_down.notified() => {
+                // Such a node does not wait for its next heartbeat (`pkg/kubelet/nodeshutdown`).
+                for (name, own) in due.values_mut().flatten() {
+                    writer.report_shutdown(name, own).await;
+                }
+                continue;
+            }
+        }
+        let mut kubelets = due.remove(&at).unwrap_or_default();
         let is_connected =
             |name: &str| writer.kubelets.get(name).is_some_and(|node| node.kubelet.is_connected());
         let connected = kubelets.iter_mut().filter(|(name, _)| is_connected(name));
@@ -92,6 +104,20 @@ pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: 
 }
 
 impl LeaseWriter {
+    pub(super) fn new(client: Client, clock: Clock, stages: Stages, kubelets: Nodes) -> Self {
+        let leases = Api::namespaced(client.clone(), LEASE_NAMESPACE);
+        Self { nodes: Api::all(client.clone()), client, leases, clock, stages, kubelets }
+    }
+
+    /// Posts the status of a registered node that has begun to shut down.
+    async fn report_shutdown(&self, name: &str, own: &mut KubeletState) {
+        let Some(kubelet) = self.kubelets.get(name).map(|node| &node.kubelet) else { return };
+        if kubelet.is_shutting_down() && own.posted.is_some_and(|(posted, _)| posted != kubelet.conditions())
+        {
+            self.post(name, own, kubelet.conditions(), kubelet.clock(self.clock.now())).await;
+        }
+    }
+
     /// Registers the node, renews its Lease, and posts its status if it is due.
     /// A failed request is repeated at the next heartbeat, as in a kubelet.
     async fn beat(&self, name: &str, own: &mut KubeletState) {

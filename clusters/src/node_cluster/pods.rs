@@ -37,6 +37,16 @@ pub(super) fn key(object: &impl ResourceExt) -> Key {
     (object.namespace().unwrap_or_default(), object.name_any())
 }
 
+/// The status that a kubelet gives a pod that comes while the node shuts down.
+/// The source is `Admit` in `pkg/kubelet/nodeshutdown`.
+fn rejected() -> Value {
+    json!({
+        "phase": "Failed",
+        "reason": "NodeShutdown",
+        "message": "Pod was rejected: Pod was rejected as the node is shutting down.",
+    })
+}
+
 /// The status that a kubelet gives a pod when the node shuts down (`pkg/kubelet/nodeshutdown`).
 fn ended(now: &impl Serialize) -> Value {
     let not_ready = ["Ready", "ContainersReady"]
@@ -82,7 +92,7 @@ impl EventLoop {
             self.plan_for(&key, &pod);
             self.pods.insert(key.clone(), Arc::new(pod));
         } else {
-            for step in [Step::Schedule, Step::Start, Step::Stop, Step::End, Step::Collect] {
+            for step in [Step::Schedule, Step::Start, Step::Stop, Step::End, Step::Reject, Step::Collect] {
                 self.forget(&step(key.clone()));
             }
             self.unschedulable.remove(&key);
@@ -121,10 +131,19 @@ impl EventLoop {
             if !self.unschedulable.contains(key) {
                 self.plan(Step::Schedule(key.clone()), pause);
             }
+        } else if self.is_rejected(key, pod) {
+            self.plan(Step::Reject(key.clone()), Duration::ZERO);
         } else if !pod.is_ready() && !self.waiting_for_kubelet.contains(&Step::Start(key.clone())) {
             let pause = self.stages.start.draw(&mut self.chance);
             self.plan(Step::Start(key.clone()), pause);
         }
+    }
+
+    /// Returns true if the node of the pod shuts down, and the pod was not there when that began.
+    fn is_rejected(&self, key: &Key, pod: &ObservedPod) -> bool {
+        let machine = pod.node().and_then(|node| self.machines.get(node));
+        machine.is_some_and(|machine| machine.kubelet.is_shutting_down())
+            && !self.is_planned(&Step::End(key.clone()))
     }
 
     /// Adds the pod to its node, if it has one.
@@ -238,7 +257,9 @@ impl EventLoop {
             let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
             let _ = api.delete(&key.1, &at_once).await;
         } else if stops && stays && !pod.annotations().contains_key(MIRROR) {
-            self.patch_status(key, ended(&self.clock.now_in_seconds())).await;
+            let is_new = matches!(step, Step::Reject(_));
+            let status = if is_new { rejected() } else { ended(&self.clock.now_in_seconds()) };
+            self.patch_status(key, status).await;
         } else if matches!(step, Step::Start(_)) && stays && !pod.is_ready() {
             let now = self.clock.now_in_seconds();
             let conditions = ["Initialized", "Ready", "ContainersReady"]

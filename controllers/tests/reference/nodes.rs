@@ -333,3 +333,22 @@ fn an_evicted_pod_is_counted_with_its_delay() {
         assert!(counted.contains(line), "{line}\n{counted}");
     }
 }
+
+#[test]
+fn a_node_that_shuts_down_reports_it_at_once_and_rejects_new_pods() {
+    let (tainted, later, rejected) = node_cluster(&[3], &[], |mut cluster| async move {
+        cluster.workload("Deployment", 3).await;
+        cluster.pass(10).await;
+        cluster.fail(&["a1"], &NodeFault::ShuttingDown);
+        cluster.pass(1).await;
+        let tainted = cluster.tainted("/not-ready:NoSchedule").await;
+        cluster.pod("late", "a1", 60).await;
+        cluster.pass(4).await;
+        let late = cluster.pods().get("late").await.unwrap().status.unwrap();
+        (tainted, cluster.pod_states().await, (late.phase, late.reason))
+    });
+    assert_eq!(tainted, ["a1"]);
+    let ready: Vec<&str> = later.iter().filter(|pod| pod.2).map(|pod| pod.1.as_str()).collect();
+    assert_eq!((ready.len(), ready.contains(&"a1")), (3, false), "{later:?}");
+    assert_eq!(rejected, (Some("Failed".to_owned()), Some("NodeShutdown".to_owned())));
+}
