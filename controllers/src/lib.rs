@@ -1,7 +1,7 @@
 //! The reference implementation of failover: moves workloads away from member clusters that fail.
 //!
 //! It runs on Karmada's own API groups, by the rules of its release 1.5 and without its bugs. All decisions are in
-//! [`rules`], pure functions behind one trait. Each controller has a folder, and only reads, asks the rules, and
+//! [`rules`], pure functions behind two traits. Each controller has a folder, and only reads, asks the rules, and
 //! writes. The crate knows Kubernetes and the clock; the caller decides where control plane and members run.
 //!
 //! One level down, [`NodeControllers`] moves pods away from a node that fails, by the rules of Kubernetes 1.36.

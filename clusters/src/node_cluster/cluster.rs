@@ -125,7 +125,7 @@ impl Cluster {
         &self.api
     }
 
-    /// Lets a node register that joins later, at its next heartbeat.
+    /// Lets a node that joins later register at its next heartbeat.
     pub fn join(&self, node: &str) {
         if let Some(machine) = self.machines.get(node) {
             *machine.absence.lock().unwrap_or_else(PoisonError::into_inner) = None;

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::cluster::{Nodes, SharedState};
-use super::observed::ObservedPod;
+use super::observed_pod::ObservedPod;
 use super::owners::Owner;
 use super::pods::Key;
 use super::scheduler::{Place, Places};

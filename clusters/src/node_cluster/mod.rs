@@ -7,7 +7,7 @@ mod cluster;
 mod event_loop;
 mod kubelet;
 mod kubelets;
-mod observed;
+mod observed_pod;
 mod owners;
 mod pods;
 mod scheduler;

@@ -1,4 +1,4 @@
-//! The fields of a pod that the simulation needs.
+//! Reads the fields of a pod that the simulation needs.
 //!
 //! Other fields are dropped to save memory, because there may be a hundred thousand pods.
 

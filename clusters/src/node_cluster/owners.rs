@@ -13,7 +13,7 @@ use kube::{Resource, ResourceExt};
 use serde_json::{Map, Value, json};
 
 use super::event_loop::{EventLoop, Step};
-use super::observed::ObservedPod;
+use super::observed_pod::ObservedPod;
 use super::pods::Key;
 
 /// An owner of pods.

@@ -1,4 +1,7 @@
 //! The lifecycle of a pod: it is bound to a node, becomes ready, and is removed after its deletion.
+//!
+//! A kubelet ends and rejects pods while its node shuts down. The garbage collector removes pods of nodes that are gone or
+//! out of service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +15,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::event_loop::{EventLoop, Step};
-use super::observed::ObservedPod;
+use super::observed_pod::ObservedPod;
 use super::owners::{Owner, owner_of};
 
 /// The key of a pod: its namespace and name.
@@ -213,7 +216,7 @@ impl EventLoop {
         }
     }
 
-    /// Plans to schedule the pods again that did not fit on any node.
+    /// Plans to schedule again all pods that did not fit on any node.
     pub(super) fn retry_unschedulable(&mut self) {
         for key in std::mem::take(&mut self.unschedulable) {
             let pause = self.stages.schedule.draw(&mut self.chance);
@@ -244,7 +247,7 @@ impl EventLoop {
         }
     }
 
-    /// Executes the start or the removal of a pod.
+    /// Executes a step of a pod: its start, its end, its rejection, or its removal.
     pub(super) async fn take(&mut self, step: &Step, key: &Key) {
         let Some(pod) = self.pods.get(key) else { return };
         let api = self.api(key);

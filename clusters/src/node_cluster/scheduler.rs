@@ -8,7 +8,7 @@ use capsize_sorted::CollectSorted;
 use k8s_openapi::api::core::v1::{Node, Taint, Toleration};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 
-use super::observed::ObservedPod;
+use super::observed_pod::ObservedPod;
 
 /// The amount of each resource, except `pods`.
 pub(super) type Amounts = BTreeMap<String, i128>;

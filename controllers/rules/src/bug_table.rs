@@ -1,4 +1,4 @@
-//! The form of the tables of bugs of releases, which is the same for clusters and for nodes.
+//! A macro that defines an enum of bugs with their names and releases. Clusters and nodes use it.
 
 /// A name that no bug has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

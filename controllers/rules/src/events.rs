@@ -1,8 +1,7 @@
 //! The events that controllers publish: which reason and which message each action has.
 //!
 //! Sources: karmada-io/karmada v1.18.2 `pkg/events/events.go` and the controllers that use its reasons. Messages
-//! are those of
-//! 1.18; where an earlier release has another reason or a shorter message, the behaviour decides.
+//! are those of 1.18; where an earlier release has another reason or a shorter message, the behaviour decides.
 
 use std::fmt;
 

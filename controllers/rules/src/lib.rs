@@ -1,7 +1,8 @@
 //! Every decision of failover as a pure function: no I/O, no clock; times are arguments.
 //!
-//! The functions are the default methods of one trait, [`Rules`], so that an implementation can replace single rules.
-//! The rules are those of Karmada's release 1.5, without its bugs. The folders group them by topic.
+//! The functions are the default methods of two traits, so that an implementation can replace single rules. [`Rules`] has
+//! the rules of Karmada's release 1.5 without its bugs, and [`node::NodeRules`] those of Kubernetes 1.36. The folders
+//! group the rules by topic.
 
 mod bug_table;
 mod cluster;

@@ -1,4 +1,4 @@
-//! The trait `Rules`: all rules of failover as methods. Each calls the function of the same name.
+//! The trait `Rules`: all rules of failover as methods. Most call the function of the same name.
 //!
 //! The documentation of a rule is that of its function. A rule that a release does not have leaves its input unchanged.
 

@@ -1,4 +1,4 @@
-//! Folds a history into verdicts, both live and offline.
+//! Computes the verdicts of a history entry by entry, both live and offline.
 //!
 //! The guarantees decide what must hold, and the reports format the result.
 

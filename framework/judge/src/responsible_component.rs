@@ -1,5 +1,5 @@
 //! Names the component that caused a violation, and the event that started the deadline.
-//! A component is also the cause if its event is missing.
+//! If an event is missing, the component that should have caused the event is named.
 //!
 //! Components have the names of the controllers of the implementation that a dialect stands for. Another implementation may
 //! have them under other names, but the duties are the same.

@@ -1,4 +1,5 @@
 //! When a cluster last gave a sign of life, and how its condition changes when it gives none.
+//! The module also decides whether the Works of a removed cluster are abandoned.
 //!
 //! karmada-io/karmada `pkg/controllers/cluster/cluster_controller.go` (`tryUpdateClusterHealth`), all releases.
 
@@ -106,8 +107,8 @@ pub fn not_ready_since(heartbeat: &Heartbeat) -> Timestamp {
 }
 
 /// Whether the Works of a cluster that is being removed are deleted without the copies in the member.
-/// They are if only the agent could delete the copies and the agent is silent. Since 1.8 (#1847); before, the removal
-/// did not end.
+/// The Works are deleted if only the agent could delete the copies and the agent is silent. This is so since 1.8
+/// (#1847); before 1.8, the removal of such a cluster did not end.
 #[must_use]
 pub fn abandons_works(cluster: &Cluster) -> bool {
     cluster.pulls() && !cluster.is_ready()

@@ -1,4 +1,4 @@
-//! Reads the node, the phase and the requests of a pod, because a member may have many pods.
+//! Reads only the fields of a pod that the rules need, because a member may have many pods.
 //!
 //! The other fields are not even deserialized.
 

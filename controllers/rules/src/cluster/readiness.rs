@@ -1,4 +1,5 @@
 //! Whether a member is ready by probes of its API server, and whether discovery was complete.
+//! The module also decides when a probe is due and how long it may take.
 //!
 //! karmada-io/karmada `pkg/controllers/status/cluster_status_controller.go` and `cluster_condition_cache.go`.
 

@@ -1,4 +1,4 @@
-//! Grades of nodes by their free resources, and how many replicas fit by them.
+//! Grades of nodes by their free resources, and how many replicas fit by these grades.
 //!
 //! karmada-io/karmada `pkg/modeling/modeling.go`, `pkg/controllers/status/cluster_status_controller.go`
 //! (`getAllocatableModelings`), `pkg/estimator/client/general.go`. The sum of a member's free resources does not say

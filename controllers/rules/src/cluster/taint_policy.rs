@@ -1,4 +1,4 @@
-//! The taints that `ClusterTaintPolicy` objects add and remove, by the conditions of a cluster.
+//! The taints that `ClusterTaintPolicy` objects add and remove, and the validation of these objects.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/controllers/taint/clustertaintpolicy_controller.go`,
 //! `pkg/webhook/clustertaintpolicy/validating.go`; as from 1.14.

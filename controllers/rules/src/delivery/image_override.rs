@@ -1,4 +1,4 @@
-//! The parts of an image's name.
+//! Changes one part of an image's name as an overrider says.
 //!
 //! karmada-io/karmada `pkg/util/imageparser/parser.go`, `pkg/util/overridemanager/imageoverride.go`.
 

@@ -1,7 +1,7 @@
 //! Which clusters get a Work, what its manifest contains, and how its copy is written and removed.
 
 mod copy_removal;
-mod image;
+mod image_override;
 mod manifest;
 mod namespaces;
 mod origin_labels;
@@ -13,7 +13,7 @@ mod work_targets;
 mod write_guard;
 
 pub use copy_removal::{CopyRemoval, copy_removal, may_serve_more};
-pub use image::override_image;
+pub use image_override::override_image;
 pub use manifest::{Delivery, covers, manifest, matches_manifest, template_replicas};
 pub use namespaces::is_synced;
 pub use origin_labels::{BindingRef, belongs_to_work, binding_mark, identify, ignores_copy, may_write_copy};

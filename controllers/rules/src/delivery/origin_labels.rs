@@ -1,4 +1,5 @@
 //! Labels and annotations by which Works and copies name their origin: names, and ids since 1.8.
+//! The module also decides who may write a copy.
 //!
 //! karmada-io/karmada v1.5.0 `pkg/controllers/binding/common.go`, `pkg/util/helper/work.go`; v1.18.2
 //! `pkg/controllers/{binding/common,ctrlutil/work}.go`,

@@ -1,4 +1,4 @@
-//! Values of the member or of others that a copy keeps when it is updated.
+//! The values that a copy keeps when it is updated, because the member or other writers set them.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/util/objectwatcher/objectwatcher.go`, `pkg/util/{label,annotation}.go`,
 //! `pkg/resourceinterpreter/default/native/retain.go`, `pkg/util/lifted/retain.go`.

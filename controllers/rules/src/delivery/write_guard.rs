@@ -19,9 +19,9 @@ pub enum Write {
 }
 
 /// Returns the delay between read and write if a write ignores changes since the read.
-/// The function returns `None` if the write is refused after a change. All such writes are refused, because a list that
-/// was read before another write would undo that write (#7290, #7346; for a status #5227, for annotations #7208). The
-/// scheduler's write is unguarded in every release.
+/// The function returns `None` if the write is refused after a change. The reference refuses all such writes, because a list that
+/// was read before another write would undo that write (#7290, #7346; for a status #5227, for annotations #7208). In
+/// Karmada, the write of the scheduler is unguarded in every release.
 #[must_use]
 pub fn unguarded_write_delay(_write: Write) -> Option<Duration> {
     None

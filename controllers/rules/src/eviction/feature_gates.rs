@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::{GracefulEvictionTask, ResourceBindingSpec};
 
 /// The switches, by the names of the real gates and flags.
-/// All are on by default here. The real gate `Failover` is on by default from 1.4 to 1.11, and
-/// `--enable-no-execute-taint-eviction` in no release that has it.
+/// All are on by default here. The real gate `Failover` is on by default from 1.4 to 1.11. The real flag
+/// `--enable-no-execute-taint-eviction` is off by default in all releases that have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Gates {

@@ -1,13 +1,13 @@
 //! Tolerations, eviction tasks, feature gates, and the failover of unhealthy applications.
 
-mod application;
+mod application_failover;
 mod feature_gates;
 mod json_path;
 mod preserved_state;
 mod tasks;
 mod toleration;
 
-pub use application::{
+pub use application_failover::{
     UnhealthySince, application_failover, application_task, tolerated_until, unhealthy_since,
 };
 pub use feature_gates::{EvictsBy, Gates, awaits_workloads, evict_or_drop, evicts_for_taints, taints_after};

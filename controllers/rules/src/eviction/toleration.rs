@@ -59,7 +59,7 @@ pub fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> EvictionTim
 }
 
 /// Whether a workload uses up part of the rate of the taint manager if evictions are rate limited.
-/// A workload that never has to leave does not, whatever the taints (since 1.18.2).
+/// A workload that never has to leave uses up nothing, whatever the taints are (since 1.18.2).
 #[must_use]
 pub fn counts_against_eviction_rate(_taints: &[Taint], due: EvictionTime) -> bool {
     due != EvictionTime::Never

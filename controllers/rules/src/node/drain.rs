@@ -1,4 +1,4 @@
-//! Deletion of the pods of an unhealthy node without taints: 1.16 without `TaintBasedEvictions`.
+//! Deletion of the pods of an unhealthy node, as 1.16 does where the gate `TaintBasedEvictions` is off.
 //!
 //! kubernetes/kubernetes 1.16 `pkg/controller/nodelifecycle/node_lifecycle_controller.go`
 //! (`processNoTaintBaseEviction`,

@@ -64,7 +64,7 @@ pub enum QueuePosition {
     Last,
     /// Its present position; the end if it is not in the queue.
     Own,
-    /// The end, but only once until it is removed.
+    /// The end. The name is added only once until it is removed.
     Once,
 }
 

@@ -1,4 +1,4 @@
-//! The fields of a binding that its template, its policy and other writers determine.
+//! The suspension of a binding, and the owner references of a new binding.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/detector/detector.go`.
 

@@ -69,10 +69,10 @@ pub fn selects(
 }
 
 /// Returns the policy that a template belongs to, of those that select it.
-/// `claimed` is the policy that has it, with whether that is a namespaced one.
+/// `claimed` is the name of the policy that has claimed the template, and true if that policy is namespaced.
 ///
 /// A policy keeps its template as long as it selects it, unless another preempts it: a namespaced policy preempts a
-/// cluster-scoped one, and one of higher priority another of its scope (as from 1.7). An unclaimed template goes to the
+/// cluster-scoped policy, and a policy of higher priority preempts another policy of its scope (as from 1.7). An unclaimed template goes to the
 /// best policy of the namespace, and to a cluster-scoped policy only if there is none.
 #[must_use]
 pub fn owner<'a>(claims: &'a [Claim], claimed: Option<(bool, &str)>) -> Option<&'a Claim> {

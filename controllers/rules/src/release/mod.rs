@@ -1,4 +1,4 @@
-//! The rules of a release: the reference with the release's differences and, optionally, bugs.
+//! Releases: their differences, their bugs, and the rules that follow from both.
 
 mod behaviour;
 mod bugs;

@@ -1,4 +1,4 @@
-//! Each known bug changes its own rule and nothing else.
+//! Tests that each known bug changes its own rule and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

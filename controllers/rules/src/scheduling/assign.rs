@@ -23,8 +23,8 @@ pub struct Selection<'a> {
 }
 
 /// Assigns replicas to the selected clusters, tier by tier.
-/// A workload without replicas gets zero, a duplicated one all of them on each cluster, and any other by weight or by
-/// free room. Tiers matter only for free room. A cluster whose share is zero is left out, as from 1.6. Therefore a
+/// A workload without replicas gets zero replicas. A duplicated workload gets all of its replicas on each cluster. The
+/// replicas of any other workload are divided by weight or by free room. Tiers matter only for free room. A cluster whose share is zero is left out, as from 1.6. Therefore a
 /// workload that is scaled to zero has no targets, as from 1.16; its requests distinguish it from an object that never
 /// has replicas.
 ///

@@ -1,4 +1,4 @@
-//! Decides when the scheduler tries a binding again that could not be scheduled.
+//! Decides when the scheduler tries again to schedule a binding that could not be scheduled.
 //! The module also decides which of several bindings comes first.
 //!
 //! karmada-io/karmada `pkg/scheduler/internal/queue/scheduling_queue.go` of 1.19, where the gate

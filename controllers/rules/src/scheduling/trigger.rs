@@ -1,4 +1,4 @@
-//! When a binding is scheduled again.
+//! When a binding is scheduled again, and by which scheduler.
 //!
 //! karmada-io/karmada `pkg/scheduler/{scheduler,event_handler,helper}.go`, of v1.5.0 and v1.18.2.
 
@@ -23,8 +23,8 @@ pub enum LostTargets {
 /// Whether an event makes the scheduler compute the targets again.
 /// A changed placement and a request for a placement from scratch do. Any event does for a duplicated workload or one
 /// without replicas. For a divided workload, the assigned sum must differ from the requested replicas, or a target must
-/// be gone (nothing else removes it) or, where removal is the scheduler's task, being removed. So a divided workload
-/// does not move back when a cluster recovers. A suspended binding (as from 1.13) is never scheduled, whatever the
+/// be gone, because nothing else removes such a target. Where the scheduler removes targets, it is enough that the
+/// target is being removed. So a divided workload does not move back when a cluster recovers. A suspended binding (as from 1.13) is never scheduled, whatever the
 /// event (#6356).
 #[must_use]
 pub fn needs_scheduling(

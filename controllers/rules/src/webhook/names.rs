@@ -2,7 +2,8 @@
 //!
 //! Rules and messages: k8s.io/apimachinery `pkg/util/validation/validation.go`; github.com/go-openapi/jsonpointer.
 
-/// The maximum length of a label's value, and of a policy's name, which becomes one.
+/// The maximum length of the value of a label, and of the name of a policy.
+/// Templates have the name of their policy as the value of a label.
 pub(super) const LABEL_VALUE_LENGTH: usize = 63;
 
 const CLUSTER_NAME_LENGTH: usize = 48;
@@ -21,7 +22,8 @@ const VALUE: &str = "a valid label must be an empty string or consist of alphanu
     must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \
     validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/// A cluster's name is the end of a namespace's: a short label.
+/// Returns the reasons why this is no name of a cluster.
+/// The name of a cluster is a short label, because the name of a namespace ends with it.
 pub(super) fn not_a_cluster_name(name: &str) -> Vec<String> {
     if name.len() > CLUSTER_NAME_LENGTH {
         return vec![too_long(CLUSTER_NAME_LENGTH)];

@@ -1,4 +1,4 @@
-//! Validation of propagation policies and their names.
+//! Validation of propagation policies, of their names, and of the names of clusters.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/util/validation/validation.go`, `pkg/webhook/propagationpolicy/validating.go`, with
 //! their messages.
@@ -92,7 +92,8 @@ fn preemption_errors(policy: &PropagationPolicySpec) -> Vec<String> {
     nameless.map(|(index, _)| invalid(&format!("spec.resourceSelectors[{index}].name"), "", why)).collect()
 }
 
-/// Refuses a policy whose name is too long for the value of a label, which it becomes on its templates.
+/// Refuses a policy whose name is too long.
+/// The templates of the policy have its name as the value of a label.
 ///
 /// # Errors
 /// The name is too long.

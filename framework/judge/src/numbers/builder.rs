@@ -1,4 +1,4 @@
-//! Folds facts into numbers in one pass. It keeps a limited number of closed outages.
+//! Computes numbers from facts in one pass. The builder keeps a limited number of closed outages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The certificate authority of a server that listens.
+//! The certificate authority of a server that listens, its certificates, and the settings of TLS.
 
 use std::sync::Arc;
 

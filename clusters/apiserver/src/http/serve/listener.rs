@@ -1,4 +1,6 @@
-//! Listens on an address: accepts connections, and stops without cutting off requests.
+//! Listens on an address. When the server stops, open requests have a limited time to end.
+//!
+//! The module has the builder of such a server, its handle with kubeconfigs and clients, and its errors.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! Checks which manifests exist for the members: DELIVERY.
+//! Checks that each member has exactly the manifests that it needs, in time and once: DELIVERY.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,4 +1,5 @@
 //! Decides which members may be chosen, kept or left, as far as a history shows.
+//! The module also opens the deadlines of choices.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! Computes until when a workload tolerates a member, and whether a taint caused an eviction.
-//! Computes also from when a time stamp counts.
+//! The module also computes from when a time stamp counts, and when an eviction task times out.
 
 use std::time::Duration;
 

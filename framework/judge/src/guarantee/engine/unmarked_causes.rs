@@ -1,4 +1,4 @@
-//! Reports a case as undecided if the history marks no actions of persons or no faults.
+//! Reports a violation, or an undecided case if the history does not mark actions of persons or faults.
 
 use super::context::{JudgeContext, Violation};
 use crate::guarantee::Ambiguity;

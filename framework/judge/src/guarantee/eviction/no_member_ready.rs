@@ -1,4 +1,4 @@
-//! Checks that no workload leaves for health while no member is Ready: EVICTION.
+//! Checks that no workload is evicted from an unhealthy member while no member is Ready: EVICTION.
 
 use std::time::Duration;
 

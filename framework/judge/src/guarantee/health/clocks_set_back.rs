@@ -12,7 +12,7 @@ use capsize_history::facts::{Change, Fact};
 #[derive(Default)]
 pub(crate) struct ClocksSetBack(BTreeMap<String, SetBack>);
 
-/// A period in which the reports of a member may be no news.
+/// A period in which a report of a member may say nothing new.
 /// The reason is that an earlier report has a later time.
 struct SetBack {
     since: Duration,

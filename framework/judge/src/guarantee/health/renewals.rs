@@ -1,4 +1,4 @@
-//! Checks that a member becomes Unknown by the silence of its renewals, and by nothing else: HEALTH.
+//! Checks that a member becomes Unknown when its renewals stop, and for no other reason: HEALTH.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

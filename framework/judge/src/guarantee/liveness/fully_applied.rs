@@ -1,4 +1,5 @@
 //! Checks that a workload is reported as fully applied when it is: LIVENESS.
+//! The group `delivery` contains the state that the check needs.
 
 use crate::guarantee::GuaranteeSpec;
 use crate::guarantee::delivery::FullyAppliedCondition;

@@ -1,4 +1,4 @@
-//! The state of a zone by the conditions of its nodes, and the pace at which they may be tainted.
+//! The state of a zone by the conditions of its nodes, and the pace of taints and pod deletions in it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

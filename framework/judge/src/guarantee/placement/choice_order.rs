@@ -1,4 +1,7 @@
-//! Checks the order of groups and names, the number of regions, and that nothing fails back: PLACEMENT.
+//! Checks the order in which members are chosen, and the number of their regions: PLACEMENT.
+//!
+//! Affinity groups are tried in their order, and members with equal scores in the order of their names. A divided workload
+//! does not move back.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

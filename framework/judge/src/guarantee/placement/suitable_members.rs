@@ -1,4 +1,4 @@
-//! Checks that all suitable members are chosen, and that lost members are replaced: PLACEMENT.
+//! Checks that all suitable members are chosen, and that evicted members are replaced: PLACEMENT.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

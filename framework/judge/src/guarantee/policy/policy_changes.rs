@@ -159,8 +159,8 @@ fn unlike_template(
 
 impl RecordFollowsPolicy {
     /// Notes whether the record of a workload is lost.
-    /// The record of another template with the same name goes rightly, and so does a record that other workloads
-    /// required. Real controllers do not write a record again that a person has deleted.
+    /// It is right that the record of another template with the same name is deleted, and that a record which other workloads
+    /// required is deleted. Real controllers do not write a record again that a person has deleted.
     fn follow_record(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) {
         let recorded = context.workload(key).is_some_and(|workload| workload.recorded);
         match &fact.change {

@@ -1,4 +1,5 @@
 //! Checks that a manifest in deletion is gone once its member can be reached: RECOVERY.
+//! The group `delivery` contains the state that the check needs.
 
 use crate::guarantee::GuaranteeSpec;
 use crate::guarantee::delivery::CopyFollowsManifest;

@@ -1,4 +1,4 @@
-//! Checks that only a person removes a taint that no controller owns: TAINT.
+//! Checks that a taint which no controller owns stays until a person removes it: TAINT.
 
 use std::time::Duration;
 

@@ -1,16 +1,16 @@
 //! The guarantees about the taints of members: TAINT.
 
 mod health_taints;
-mod manual_changes;
+mod manual_taints;
 mod policy_taints;
 mod truthful_times;
-mod unreachable;
+mod unknown_members;
 
 pub(super) use health_taints::{
     HealthTaintsAreRemovedWhenReady, HealthTaintsExcludeEachOther, NoExecuteTaintAfterTimeout,
     NoExecuteTaintKeepsItsTime, NoScheduleTaintFollowsHealth,
 };
-pub(super) use manual_changes::ManualTaintsStay;
+pub(super) use manual_taints::ManualTaintsStay;
 pub(super) use policy_taints::{NoExecuteTaintIsRequested, TaintsFollowPolicies};
 pub(super) use truthful_times::TaintTimesAreTruthful;
-pub(super) use unreachable::NoExecuteTaintAfterSilence;
+pub(super) use unknown_members::NoExecuteTaintAfterSilence;

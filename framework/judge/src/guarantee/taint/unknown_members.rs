@@ -1,4 +1,4 @@
-//! Checks the NoExecute taint of a member that stays Unknown: TAINT.
+//! Checks that a member that stays Unknown gets its NoExecute taint in time and not earlier: TAINT.
 
 use std::time::Duration;
 
