@@ -112,9 +112,9 @@ impl LeaseWriter {
     /// Posts the status of a registered node that has begun to shut down.
     async fn report_shutdown(&self, name: &str, own: &mut KubeletState) {
         let Some(kubelet) = self.kubelets.get(name).map(|node| &node.kubelet) else { return };
-        if kubelet.is_shutting_down() && own.posted.is_some_and(|(posted, _)| posted != kubelet.conditions())
-        {
-            self.post(name, own, kubelet.conditions(), kubelet.clock(self.clock.now())).await;
+        let conditions = kubelet.conditions();
+        if kubelet.is_shutting_down() && own.posted.is_some_and(|(posted, _)| posted != conditions) {
+            self.post(name, own, conditions, kubelet.clock(self.clock.now())).await;
         }
     }
 

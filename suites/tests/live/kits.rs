@@ -2,7 +2,6 @@
 //! The programs stand for the released programs of a real implementation.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -10,7 +9,7 @@ use kube::config::Kubeconfig;
 use kube::{Client, Config};
 use tempfile::TempDir;
 
-use crate::command::{capsize, printed};
+use crate::command::{capsize, printed, write_script};
 use crate::fleet::{eventually, until_joined};
 use crate::processes::MOVES;
 
@@ -24,12 +23,11 @@ fn programs() -> TempDir {
     for (name, command) in PROGRAMS {
         let path = folder.path().join(name);
         let own = env!("CARGO_BIN_EXE_capsize");
-        let text = format!(
-            "#!/bin/sh\necho $$ > '{0}.pid'\necho \"$@\" > '{0}.arguments'\nexec '{own}' {command} \"$@\"\n",
+        let lines = format!(
+            "echo $$ > '{0}.pid'\necho \"$@\" > '{0}.arguments'\nexec '{own}' {command} \"$@\"\n",
             path.display()
         );
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_script(&path, &lines);
     }
     folder
 }

@@ -2,19 +2,17 @@
 //! Our program for nodes stands for the released program.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use tempfile::TempDir;
 
-use crate::command::{capsize, printed};
+use crate::command::{capsize, printed, write_script};
 
 /// Runs a scenario, which must pass, with the flags of the real program.
 fn passes(scenario: &str) {
     let folder = TempDir::new().unwrap();
     let program = folder.path().join("kube-controller-manager");
     let own = env!("CARGO_BIN_EXE_capsize");
-    fs::write(&program, format!("#!/bin/sh\nexec '{own}' node-controllers \"$@\"\n")).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    write_script(&program, &format!("exec '{own}' node-controllers \"$@\"\n"));
     let case = folder.path().join("case.yaml");
     fs::write(&case, scenario).unwrap();
     let mut command = capsize();

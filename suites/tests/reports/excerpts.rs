@@ -82,7 +82,8 @@ fn an_excerpt_that_was_judged_wrongly_once_violates_nothing_new() {
 }
 
 /// Judges one in `stride` variants of each history, and the `known` variants.
-/// The next history has another variant in its place. `of` returns the name and the entries of a history. Returns how many were judged, and which ones were judged wrongly.
+/// The next history has another variant in its place. `of` returns the name and the entries of a history. The function
+/// returns how many variants were judged, and which ones were judged wrongly.
 fn judge_all<T: Sync>(
     histories: &[T],
     stride: usize,

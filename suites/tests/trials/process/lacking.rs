@@ -1,20 +1,18 @@
 //! Messages about programs that are missing, do not start, or fail.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::Path;
 
 use capsize_real::Assets;
 
 use super::support::{assets, folders, run};
-use crate::command::printed;
+use crate::command::{printed, write_script};
 use crate::stage::{Stage, moves, program};
 
 pub(crate) fn does_not_start() {
     let stage = Stage::new(&moves("first", "pause"));
     let broken = stage.path("kube-apiserver");
-    fs::write(&broken, "#!/bin/sh\necho no room on this boat\nexit 7\n").unwrap();
-    fs::set_permissions(&broken, Permissions::from_mode(0o755)).unwrap();
+    write_script(&broken, "echo no room on this boat\nexit 7\n");
     let ran = run(&stage, &Assets { kube_apiserver: broken, ..assets().unwrap() }).output().unwrap();
     assert_eq!(ran.status.code(), Some(3), "{}", printed(&ran));
     let [logs] = &folders(&stage)[..] else { panic!("{:?}: {}", folders(&stage), printed(&ran)) };
