@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use capsize_history::read_yaml;
 use capsize_judge::YamlError;
 use capsize_judge::profile::{Feature, Profile, Program, SettingError, Start};
 use flate2::read::GzDecoder;
@@ -110,8 +111,7 @@ impl Kit {
     /// # Errors
     /// [`KitError::Invalid`], which shows the place.
     pub fn parse(file: &str, text: &str) -> Result<Self, KitError> {
-        serde_saphyr::from_str(text)
-            .map_err(|error| KitError::Invalid(Box::new(YamlError::of_yaml(file, text, &error))))
+        read_yaml(text).map_err(|error| KitError::Invalid(Box::new(YamlError::of_yaml(file, text, &error))))
     }
 
     /// Returns `profile` as the programs of the kit fulfil it.

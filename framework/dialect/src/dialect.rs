@@ -7,7 +7,7 @@ use std::sync::Arc;
 use capsize_cel::Environment;
 use capsize_history::dialect::{DataDialect, DialectKind, DialectProgram, Fold, StepWriter};
 use capsize_history::facts::Health;
-use capsize_history::{Object, YamlError};
+use capsize_history::{Object, YamlError, read_yaml};
 
 use super::compile::{Compiler, DialectError};
 use super::delivery::{DeliveryReader, RunningReader};
@@ -82,7 +82,7 @@ impl Dialect {
     /// An error with its place: the YAML, a word that does not exist, or an expression.
     pub fn parse(file: &str, text: &str) -> Result<Self, DialectError> {
         let document: Document =
-            serde_saphyr::from_str(text).map_err(|error| Box::new(YamlError::of_yaml(file, text, &error)))?;
+            read_yaml(text).map_err(|error| Box::new(YamlError::of_yaml(file, text, &error)))?;
         let compiler = Compiler::new(file, text, &document)?;
         if document.version != VERSION {
             let what = format!("`version` is {}, and this Capsize reads version {VERSION}", document.version);

@@ -10,7 +10,9 @@ mod file_value;
 mod format;
 mod plain_words;
 mod yaml_error;
+mod yaml_reader;
 
 pub use file_value::FileValue;
 pub use format::*;
 pub use yaml_error::YamlError;
+pub use yaml_reader::{read_yaml, read_yaml_with};

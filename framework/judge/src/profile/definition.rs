@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::{KnownDeviation, Program, Project, Timings, Zones};
 use crate::YamlError;
 use capsize_history::dialect::DialectKind;
-use capsize_history::{LONGEST, Mark, misspelt};
+use capsize_history::{LONGEST, Mark, misspelt, read_yaml};
 
 /// A capability that not every implementation has. A guarantee that needs a missing feature is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -335,7 +335,7 @@ impl Profile {
     /// # Errors
     /// [`ProfileError::Invalid`], which shows the place.
     pub fn parse(file: &str, text: &str) -> Result<Self, ProfileError> {
-        serde_saphyr::from_str(text)
+        read_yaml(text)
             .map_err(|error| ProfileError::Invalid(Box::new(YamlError::of_yaml(file, text, &error))))
     }
 

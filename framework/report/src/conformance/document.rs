@@ -1,6 +1,7 @@
 //! Reads and writes conformance reports as YAML.
 
 use super::claim::ConformanceReport;
+use capsize_history::read_yaml;
 use capsize_judge::YamlError;
 
 impl ConformanceReport {
@@ -9,7 +10,7 @@ impl ConformanceReport {
     /// # Errors
     /// The first mistake, with its place.
     pub fn parse(file: &str, text: &str) -> Result<Self, Box<YamlError>> {
-        serde_saphyr::from_str(text).map_err(|error| Box::new(YamlError::of_yaml(file, text, &error)))
+        read_yaml(text).map_err(|error| Box::new(YamlError::of_yaml(file, text, &error)))
     }
 
     /// The report as YAML. Equal reports are equal byte for byte.

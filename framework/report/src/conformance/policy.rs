@@ -1,5 +1,6 @@
 //! The policy of a comparison: which changes between two reports fail it.
 
+use capsize_history::read_yaml;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +45,7 @@ impl Policy {
     /// # Errors
     /// The first mistake, with its place.
     pub fn parse(file: &str, text: &str) -> Result<Self, Box<YamlError>> {
-        serde_saphyr::from_str(text).map_err(|error| Box::new(YamlError::of_yaml(file, text, &error)))
+        read_yaml(text).map_err(|error| Box::new(YamlError::of_yaml(file, text, &error)))
     }
 
     /// Returns true if `change` fails the comparison.

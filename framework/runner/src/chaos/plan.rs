@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use capsize_history::read_yaml;
 use capsize_sorted::CollectSorted;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
@@ -49,9 +50,7 @@ impl Plan {
     /// # Errors
     /// If `text` is not YAML.
     pub fn read(file: &str, text: &str) -> Result<Self, Box<YamlError>> {
-        serde_saphyr::from_str(text)
-            .map(Self)
-            .map_err(|error| Box::new(YamlError::of_yaml(file, text, &error)))
+        read_yaml(text).map(Self).map_err(|error| Box::new(YamlError::of_yaml(file, text, &error)))
     }
 
     /// The text of the file.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use capsize_history::FileValue;
+use capsize_history::{FileValue, read_yaml};
 use serde_json::Value;
 
 use super::case::Target;
@@ -89,7 +89,7 @@ pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
 fn has_length_of(case: &Case, name: &str) -> bool {
     // A case is seldom parsed again, because few texts contain the name.
     case.text.contains(name)
-        && serde_saphyr::from_str(&case.text).is_ok_and(|document| contains_length_of(&document, name))
+        && read_yaml(&case.text).is_ok_and(|document| contains_length_of(&document, name))
 }
 
 fn contains_length_of(value: &Value, name: &str) -> bool {

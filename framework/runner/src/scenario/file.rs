@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use capsize_history::FileValue;
+use capsize_history::{FileValue, read_yaml, read_yaml_with};
 
 use super::check::check;
 use super::document::Scenario;
@@ -33,8 +33,7 @@ impl Case {
     #[must_use]
     pub fn without_steps(members: usize, prefix: &str) -> Self {
         let text = format!("scenario: up\nabout: A fleet without steps.\nfleet: {{members: {members}}}\n");
-        let mut scenario: Scenario =
-            serde_saphyr::from_str(&text).expect("written in the shape of a scenario");
+        let mut scenario: Scenario = read_yaml(&text).expect("written in the shape of a scenario");
         scenario.fleet.prefix = Some(prefix.to_owned());
         Self { group: "up".to_owned(), file: "up".to_owned(), text, scenario }
     }
@@ -71,8 +70,8 @@ const MOST_NODES: usize = 1_000_000;
 /// The first mistake: invalid YAML, an unknown or invalid field, or a value without sense.
 pub fn parse(file: &str, text: &str) -> Result<Scenario, Box<YamlError>> {
     let options = serde_saphyr::options! { budget: serde_saphyr::budget! { max_nodes: MOST_NODES } };
-    let scenario: Scenario = serde_saphyr::from_str_with_options(text, options)
-        .map_err(|error| Box::new(YamlError::of_yaml(file, text, &error)))?;
+    let scenario: Scenario =
+        read_yaml_with(text, options).map_err(|error| Box::new(YamlError::of_yaml(file, text, &error)))?;
     check(&scenario).map_err(|m| Box::new(YamlError::at(file, text, m.location, m.message)))?;
     Ok(scenario)
 }

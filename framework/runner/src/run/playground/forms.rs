@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use capsize_history::read_yaml;
 use serde_json::Value;
 
 use crate::scenario::{Disturbance, Flap};
@@ -207,8 +208,8 @@ pub(super) fn read(words: &[&str], members: &[String]) -> Result<(Option<String>
     let fields = fields(form, &parameters)?;
     let yaml = form.yaml(target.unwrap_or_default(), &fields);
     let asked = match form.name {
-        "flap" => serde_saphyr::from_str(&yaml).map(|flap| RequestedFault::Flap(Box::new(flap))).ok(),
-        _ => serde_saphyr::from_str(&yaml).map(|fault| RequestedFault::Fault(Box::new(fault))).ok(),
+        "flap" => read_yaml(&yaml).map(|flap| RequestedFault::Flap(Box::new(flap))).ok(),
+        _ => read_yaml(&yaml).map(|fault| RequestedFault::Fault(Box::new(fault))).ok(),
     };
     let asked = asked.ok_or_else(|| format!("a value is wrong; an example is `{}`", form.usage()))?;
     Ok((target.map(str::to_owned), asked))
