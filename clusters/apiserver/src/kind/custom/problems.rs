@@ -44,11 +44,10 @@ pub(crate) fn definition_problems(definition: &Value, old: Option<&Value>) -> Ve
     version::hoisted_problems(spec, &mut causes);
     conversion(&spec["conversion"], &mut causes);
     for path in [&["scope"][..], &["names", "kind"], &["group"], &["names", "plural"]] {
-        let at =
-            |object: &Value| path.iter().fold(object["spec"].clone(), |value, step| value[*step].clone());
-        if old.is_some_and(|old| at(old) != at(definition)) {
+        let value = at(definition, path);
+        if old.is_some_and(|old| at(old, path) != value) {
             let field = format!("spec.{}", path.join("."));
-            causes.push(Cause::invalid(field, &at(definition), "field is immutable"));
+            causes.push(Cause::invalid(field, value, "field is immutable"));
         }
     }
     stored_versions(definition, &mut causes);
@@ -59,6 +58,11 @@ pub(crate) fn definition_problems(definition: &Value, old: Option<&Value>) -> Ve
         causes.push(Cause::invalid("spec.preserveUnknownFields", &true.into(), detail));
     }
     causes
+}
+
+/// The value at `path` below the `spec` of a definition.
+fn at<'a>(definition: &'a Value, path: &[&str]) -> &'a Value {
+    path.iter().fold(&definition["spec"], |value, step| &value[*step])
 }
 
 fn group_and_scope(spec: &Value, causes: &mut Vec<Cause>) {

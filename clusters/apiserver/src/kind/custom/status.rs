@@ -76,16 +76,15 @@ pub(super) fn update(definition: &mut Value, others: &[&Value], now: &Value) -> 
     if !definition["status"].is_object() {
         definition["status"] = json!({});
     }
-    let spec = definition["spec"].clone();
-    let status = &mut definition["status"];
-    status["acceptedNames"] = accepted;
-    let versions = spec["versions"].as_array().into_iter().flatten();
-    let mut stored = status["storedVersions"].as_array().cloned().unwrap_or_default();
+    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    let mut stored = definition["status"]["storedVersions"].as_array().cloned().unwrap_or_default();
     for version in versions.filter(|version| version["storage"] == true) {
         if !stored.contains(&version["name"]) {
             stored.push(version["name"].clone());
         }
     }
+    let status = &mut definition["status"];
+    status["acceptedNames"] = accepted;
     status["storedVersions"] = Value::Array(stored);
     let approval = approval::of(definition).map(|(approval, message)| {
         let holds = approval == Approval::Approved;
