@@ -3,7 +3,7 @@
 use capsize_clock::Seed;
 use capsize_history::dialect::DialectKind;
 use capsize_report::Report;
-use capsize_runner::run::{Target, run_case};
+use capsize_runner::run::{Keep, Target, run_case};
 use capsize_runner::scenario::Case;
 
 use crate::exit::{CommandError, environment_error};
@@ -26,7 +26,7 @@ pub fn run(target: Target<'_>, seed: Seed, judged: impl Fn(Report) -> bool) -> R
         DialectKind::Nodes => TEXTS[1],
     };
     let case = Case::from_text("canary", file, text).map_err(|error| CommandError::input(*error))?;
-    let outcome = run_case(&case, target, seed, false);
+    let outcome = run_case(&case, target, seed, Keep::Nothing);
     if let Some(broken) = outcome.broken {
         return Err(environment_error!("{broken}"));
     }

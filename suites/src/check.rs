@@ -238,17 +238,6 @@ fn judged<R: BufRead>(
     Ok(judge.expect("the reader refuses a history without header").finish())
 }
 
-/// The time line of a case that was run against `target`, from its history.
-///
-/// # Errors
-/// When the history cannot be read.
-pub(crate) fn timeline(case: &Case, history: &[u8], target: &Profile) -> Result<CaseTimeline, CheckError> {
-    let id = case.id();
-    let mut timeline = TimelineBuilder::default();
-    let judgement = judged_run(&id, history, target, Some(&mut timeline))?;
-    Ok(timeline.finish(case, &judgement))
-}
-
 /// Returns the judgement of the history of a case that was run against `target`.
 /// The time line of the history is collected as well, if it is wanted.
 ///

@@ -12,7 +12,7 @@ use capsize_judge::guarantee::{Catalogue, Outcome};
 use capsize_judge::responsible_component::Component;
 use capsize_mutants::{Mutant, WrongRules};
 use capsize_report::Status;
-use capsize_runner::run::{Implementation, Target, missing_requirement, run_case, side_by_side};
+use capsize_runner::run::{Implementation, Keep, Target, missing_requirement, run_case, side_by_side};
 use capsize_runner::scenario::Case;
 use capsize_sorted::CollectSorted;
 use clap::Args;
@@ -119,7 +119,7 @@ impl Mutants {
         side_by_side(
             jobs,
             &runs,
-            |(seed, case)| run_case(case, target, Seed(*seed), false),
+            |(seed, case)| run_case(case, target, Seed(*seed), Keep::Nothing),
             |(seed, case), outcome| {
                 if let Some(why) = outcome.broken {
                     return Err(environment_error!("{why}, with seed {seed}"));
@@ -180,7 +180,7 @@ pub fn put_to(mutant: &Mutant, case: &Case, seed: Seed) -> Result<Option<MutantD
     let profile = targets::find(mutant.profile).map_err(|error| error.to_string())?;
     let implementation = spoiled(mutant);
     let target = Target { profile: &profile, implementation: &*implementation };
-    let outcome = run_case(case, target, seed, false);
+    let outcome = run_case(case, target, seed, Keep::Nothing);
     if let Some(why) = outcome.broken {
         return Err(format!("{}: {why}", mutant.id));
     }

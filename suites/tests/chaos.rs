@@ -14,7 +14,7 @@ use capsize::{conformance, targets};
 use capsize_clock::Seed;
 use capsize_report::Status;
 use capsize_runner::chaos::{Plan, Style, draw};
-use capsize_runner::run::{Outcome, Target, run_case};
+use capsize_runner::run::{Keep, Outcome, Target, run_case};
 use capsize_runner::scenario::{self, Case};
 
 use parallel::on_all_cores;
@@ -27,7 +27,7 @@ fn what_chaos_once_found_is_found_no_more() {
     let run = |case: &Case| {
         let profile = profile_of(case);
         let implementation = capsize::run::implementation(&profile).unwrap();
-        run_case(case, Target { profile: &profile, implementation: &*implementation }, Seed(1), false)
+        run_case(case, Target { profile: &profile, implementation: &*implementation }, Seed(1), Keep::Nothing)
     };
     for outcome in on_all_cores(&cases, run) {
         assert_eq!(outcome.broken, None);
@@ -58,7 +58,7 @@ fn run_by_the_reference(text: &str) -> Outcome {
     let profile = targets::find("reference").unwrap();
     let target = Target { profile: &profile, implementation: &Reference::default() };
     let case = Plan::read("plan.yaml", text).unwrap().case().unwrap();
-    run_case(&case, target, Seed(1), true)
+    run_case(&case, target, Seed(1), Keep::History)
 }
 
 /// A scenario in which a workload moves during a fault.
@@ -153,7 +153,7 @@ then:
     let profile = targets::find("reference-nodes").unwrap();
     let target = Target { profile: &profile, implementation: &NodeReference::default() };
     let case = Plan::read("struck.yaml", text).unwrap().case().unwrap();
-    let outcome = run_case(&case, target, Seed(1), true);
+    let outcome = run_case(&case, target, Seed(1), Keep::History);
     assert!(
         outcome.case.status != Status::Failed,
         "{}",

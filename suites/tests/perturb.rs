@@ -18,7 +18,7 @@ use capsize_clock::Seed;
 use capsize_judge::profile::Profile;
 use capsize_perturb::{Options, Rates, all};
 use capsize_report::Status;
-use capsize_runner::run::{Target, run_case};
+use capsize_runner::run::{Keep, Target, run_case};
 use capsize_runner::scenario::{self, Case};
 use tempfile::TempDir;
 
@@ -57,7 +57,7 @@ const CASES: [(&str, &str); 17] = [
 fn history(case: &Case, profile: &Profile, folder: &Path) -> PathBuf {
     let implementation = implementation(profile).unwrap();
     let target = Target { profile, implementation: &*implementation };
-    let outcome = run_case(case, target, Seed(1), true);
+    let outcome = run_case(case, target, Seed(1), Keep::History);
     assert_eq!((outcome.case.status, outcome.broken), (Status::Passed, None), "{}", case.id());
     let path = folder.join(case.id().replace('/', "-")).with_extension("jsonl");
     fs::write(&path, outcome.history.unwrap()).unwrap();

@@ -24,7 +24,7 @@ use capsize_judge::diff::{Difference, Outliner, compare};
 use capsize_judge::guarantee::{Outcome, Verdict};
 use capsize_judge::profile::Feature;
 use capsize_report::{COLUMNS, differences};
-use capsize_runner::run::{Target, run_case};
+use capsize_runner::run::{Keep, Target, run_case};
 use capsize_runner::scenario;
 
 use parallel::on_all_cores;
@@ -176,7 +176,7 @@ fn difference(name: &str, profile: &str) -> Option<String> {
     }
     let implementation = implementation(&profile).unwrap();
     let target = Target { profile: &profile, implementation: &*implementation };
-    let ran = run_case(&case, target, Seed(1), true);
+    let ran = run_case(&case, target, Seed(1), Keep::History);
     if let Some(failure) = ran.case.failures.first() {
         return Some(format!("the steps could not be done: {failure:?}"));
     }

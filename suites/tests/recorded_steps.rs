@@ -14,7 +14,7 @@ use capsize_clock::Seed;
 use capsize_history::Reader;
 use capsize_judge::diff::{Outliner, compare};
 use capsize_report::{COLUMNS, differences};
-use capsize_runner::run::{Target, run_case};
+use capsize_runner::run::{Keep, Target, run_case};
 use capsize_runner::scenario;
 
 /// The recorded releases, the profiles with their behaviour, and the folders of their steps.
@@ -34,7 +34,12 @@ fn difference(path: &Path, profile: &str, steps: &Path) -> Option<String> {
     let profile = targets::find(profile).unwrap();
     let profile = check::with_settings_of(path, &profile).unwrap();
     let implementation = Reference::of(&profile).unwrap();
-    let ran = run_case(&case, Target { profile: &profile, implementation: &implementation }, Seed(1), true);
+    let ran = run_case(
+        &case,
+        Target { profile: &profile, implementation: &implementation },
+        Seed(1),
+        Keep::History,
+    );
     if let Some(failure) = ran.case.failures.first() {
         return Some(format!("the steps could not be done: {failure:?}"));
     }

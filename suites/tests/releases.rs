@@ -6,7 +6,7 @@
 use capsize::{conformance, run, targets};
 use capsize_clock::Seed;
 use capsize_report::Status;
-use capsize_runner::run::{Target, missing_requirement, run_case};
+use capsize_runner::run::{Keep, Target, missing_requirement, run_case};
 
 /// The scenarios that hold until 1.18.
 const BEFORE: [&str; 5] = [
@@ -35,7 +35,7 @@ fn passes(id: &str, profile: &str, behaviour: &str) -> bool {
     let implementation = run::implementation(&profile).unwrap_or_else(|_| panic!("the profile is right"));
     let target = Target { profile: &profile, implementation: &*implementation };
     assert_eq!(missing_requirement(&case, target), None, "{id}");
-    let outcome = run_case(&case, target, Seed(1), false);
+    let outcome = run_case(&case, target, Seed(1), Keep::Nothing);
     assert_eq!(outcome.broken, None, "{id}");
     outcome.case.status != Status::Failed
 }

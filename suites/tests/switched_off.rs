@@ -9,7 +9,7 @@ use capsize::reference_nodes::NodeReference;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
 use capsize_report::Status;
-use capsize_runner::run::{Implementation, Target, run_case};
+use capsize_runner::run::{Implementation, Keep, Target, run_case};
 use capsize_runner::scenario::Case;
 
 use parallel::on_all_cores;
@@ -29,7 +29,7 @@ fn no_part_can_be_done_without() {
             Some(_) => (&of_nodes, Box::new(NodeReference::without(part))),
         };
         let target = Target { profile, implementation: &*implementation };
-        run_case(case, target, Seed(1), false).case.status
+        run_case(case, target, Seed(1), Keep::Nothing).case.status
     };
     let statuses = on_all_cores(&needs, status_without);
     for ((case, part), status) in needs.iter().zip(statuses) {

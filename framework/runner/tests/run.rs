@@ -13,8 +13,8 @@ use capsize_judge::profile::Profile;
 use capsize_report::Status;
 use capsize_runner::objects::karmada as objects;
 use capsize_runner::run::{
-    Environment, Implementation, ImplementationInfo, Options, Outcome, RunningImplementation, StartFuture,
-    Target, run_case, run_cases,
+    Environment, Implementation, ImplementationInfo, Keep, Options, Outcome, RunningImplementation,
+    StartFuture, Target, run_case, run_cases,
 };
 use capsize_runner::scenario::Case;
 use futures::StreamExt;
@@ -99,7 +99,7 @@ fn case(name: &str, steps: &str) -> Case {
 }
 
 fn run(case: &Case, seed: u64) -> Outcome {
-    run_case(case, Target { profile: &profile(), implementation: &Idle }, Seed(seed), true)
+    run_case(case, Target { profile: &profile(), implementation: &Idle }, Seed(seed), Keep::History)
 }
 
 fn marks(outcome: &Outcome) -> Vec<(Duration, Mark)> {
@@ -295,7 +295,7 @@ fn the_same_seed_gives_the_same_bytes_alone_and_among_others() {
     let cases: Vec<Case> =
         (0..4).map(|n| case(&format!("c{n}"), "  - refuse: {cluster: m1}\n  - wait: 1m\n")).collect();
     let all = |jobs: usize| {
-        let options = Options { seed: Seed(7), jobs: jobs.try_into().unwrap(), keep_histories: true };
+        let options = Options { seed: Seed(7), jobs: jobs.try_into().unwrap(), keep: Keep::History };
         run_cases(&cases, target, options, |_| ControlFlow::Continue(()))
             .into_iter()
             .map(|(_, outcome)| outcome.history)
@@ -303,8 +303,8 @@ fn the_same_seed_gives_the_same_bytes_alone_and_among_others() {
     };
     let together = all(3);
     assert_eq!(together, all(1));
-    assert_eq!(together[2], run_case(&cases[2], target, Seed(7), true).history);
-    assert_ne!(together[2], run_case(&cases[2], target, Seed(8), true).history);
+    assert_eq!(together[2], run_case(&cases[2], target, Seed(7), Keep::History).history);
+    assert_ne!(together[2], run_case(&cases[2], target, Seed(8), Keep::History).history);
 }
 
 /// [`Idle`] in real time, as programs outside of this process run.
@@ -330,7 +330,7 @@ fn the_longest_case_begins_first_in_real_time() {
     let target = Target { profile: &profile, implementation: &RealTime };
     let waits = [("short", "1ms"), ("longest", "0.01 x failureThreshold"), ("longer", "100ms")];
     let cases = waits.map(|(name, wait)| case(name, &format!("  - wait: {wait}\n")));
-    let options = Options { seed: Seed(7), jobs: 1.try_into().unwrap(), keep_histories: false };
+    let options = Options { seed: Seed(7), jobs: 1.try_into().unwrap(), keep: Keep::Nothing };
     let mut ended = Vec::new();
     let outcomes = run_cases(&cases, target, options, |outcome| {
         ended.push(outcome.case.name.clone());
@@ -346,7 +346,7 @@ fn no_outcome_follows_the_one_that_ends_a_run() {
     let target = Target { profile: &profile, implementation: &Idle };
     let cases: Vec<Case> = (0..6).map(|n| case(&format!("c{n}"), "  - wait: 1m\n")).collect();
     for jobs in [1, 3] {
-        let options = Options { seed: Seed(7), jobs: jobs.try_into().unwrap(), keep_histories: false };
+        let options = Options { seed: Seed(7), jobs: jobs.try_into().unwrap(), keep: Keep::Nothing };
         let until_third = |outcome: &Outcome| match outcome.case.name.as_str() {
             "c2" => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
@@ -378,7 +378,8 @@ then:
 ";
     let case = Case::from_text("tests", "s.yaml", text).unwrap();
     let profile = Profile { dialect: DialectKind::Nodes, ..profile() };
-    let outcome = run_case(&case, Target { profile: &profile, implementation: &Idle }, Seed(1), true);
+    let outcome =
+        run_case(&case, Target { profile: &profile, implementation: &Idle }, Seed(1), Keep::History);
     assert_eq!(outcome.broken, None);
     assert!(outcome.case.failures.is_empty(), "{:?}", outcome.case.failures);
 }
@@ -396,7 +397,8 @@ then:
 ";
     let case = Case::from_text("tests", "s.yaml", text).unwrap();
     let profile = Profile { dialect: DialectKind::Nodes, ..profile() };
-    let outcome = run_case(&case, Target { profile: &profile, implementation: &Idle }, Seed(1), false);
+    let outcome =
+        run_case(&case, Target { profile: &profile, implementation: &Idle }, Seed(1), Keep::Nothing);
     assert!(outcome.case.failures[0].seen.contains("0 nodes have it"), "{:?}", outcome.case.failures);
 }
 
@@ -422,7 +424,7 @@ fn an_implementation_that_panics_breaks_its_case_and_no_other() {
         &case("panics", "  - wait: 1s\n"),
         Target { profile: &profile(), implementation: &Panics },
         Seed(1),
-        true,
+        Keep::History,
     );
     assert_eq!(
         outcome.broken.as_deref(),

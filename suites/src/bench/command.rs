@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use capsize_clock::{Seed, Simulation, simulate};
 use capsize_clusters::{Fleet, FleetSpec, MemberSpec};
-use capsize_runner::run::{Target, run_case};
+use capsize_runner::run::{Keep, Target, run_case};
 use clap::Args;
 
 use super::{api, https, judge, link, members, nodes, scale};
@@ -132,7 +132,7 @@ fn simulated_rate() -> Result<String, CommandError> {
     let case = cases.iter().find(|case| case.id() == MEASURED).expect("the scenario is part of the suite");
     let rate = |_| {
         let start = now();
-        let outcome = run_case(case, target, Seed(1), false);
+        let outcome = run_case(case, target, Seed(1), Keep::Nothing);
         outcome.case.span.as_secs_f64() / start.elapsed().as_secs_f64()
     };
     Ok(format!("{:.0}", (0..ROUNDS).map(rate).fold(0.0, f64::max)))

@@ -9,7 +9,7 @@ use std::time::Duration;
 use capsize_clock::{Seed, parse_time};
 use capsize_history::{Entry, EventType, Kind, Reader, Writer};
 use capsize_judge::profile::Profile;
-use capsize_runner::run::{Target, run_case};
+use capsize_runner::run::{Keep, Target, run_case};
 use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ impl LongHistory {
         let mut recorded = Vec::new();
         for id in CASES {
             let case = cases.iter().find(|case| case.id() == id).expect("the case is part of the suite");
-            let history = run_case(case, target, Seed(1), true).history;
+            let history = run_case(case, target, Seed(1), Keep::History).history;
             let history = history.ok_or_else(|| environment_error!("{id} was not recorded"))?;
             recorded.push(String::from_utf8(history).expect("a history is text"));
         }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use capsize_clock::Seed;
 use capsize_report::Status;
-use capsize_runner::run::{Target, run_case};
+use capsize_runner::run::{Keep, Target, run_case};
 use capsize_runner::scenario::Case;
 
 use super::command::{Row, now, peak_kib, row_alone};
@@ -30,7 +30,7 @@ fn zone_lost() -> Result<String, CommandError> {
         .map_err(|error| CommandError::input(*error))?;
     let target = Target { profile: &profile, implementation: &NodeReference::default() };
     let start = now();
-    let outcome = run_case(&case, target, Seed(1), false);
+    let outcome = run_case(&case, target, Seed(1), Keep::Nothing);
     let took = start.elapsed();
     let trouble = |why: String| environment_error!("the cluster of {NODES} nodes: {why}");
     if let Some(why) = outcome.broken {

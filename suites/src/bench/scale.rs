@@ -8,7 +8,7 @@ use std::fmt::Write;
 use capsize_clock::Seed;
 use capsize_judge::guarantee::{Outcome, Verdict};
 use capsize_report::Status;
-use capsize_runner::run::{Outcome as Ran, Target, run_case};
+use capsize_runner::run::{Keep, Outcome as Ran, Target, run_case};
 use capsize_runner::scenario::Case;
 
 use super::command::{Row, now, peak_kib, row_alone};
@@ -61,7 +61,7 @@ fn judged(what: &str, scenario: &str) -> Result<Vec<Verdict>, CommandError> {
     let case =
         Case::from_text("bench", "bench.yaml", scenario).map_err(|error| CommandError::input(*error))?;
     let target = Target { profile: &profile, implementation: &Reference::default() };
-    let Ran { case, broken, .. } = run_case(&case, target, Seed(1), false);
+    let Ran { case, broken, .. } = run_case(&case, target, Seed(1), Keep::Nothing);
     let trouble = |why: String| environment_error!("{what}: {why}");
     if let Some(why) = broken {
         return Err(trouble(why));

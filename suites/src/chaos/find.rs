@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use capsize_runner::chaos::{Alarm, Plan, Style, shrink};
-use capsize_runner::run::{Target, Until};
+use capsize_runner::run::{Keep, Target, Until};
 
 use super::trial::{run, still_fails};
 use crate::output;
@@ -33,7 +33,7 @@ impl Find {
         let undisturbed = fails_alone(drawn.undisturbed());
         let fails = |plan: &Plan| fails(plan) && (undisturbed || !fails_alone(plan.undisturbed()));
         let smallest = shrink(&drawn, TRIES, fails);
-        let outcome = run(&smallest, target, (true, Until::End));
+        let outcome = run(&smallest, target, (Keep::History, Until::End));
         let mut case = outcome.case;
         let name = format!("{style}-{seed}");
         case.replay = format!("capsize replay {seed} --style {style}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use capsize_clock::{Clock, Seed};
 use capsize_report::Report;
 use capsize_runner::chaos::{Plan, Style, draw};
-use capsize_runner::run::{Target, run_case};
+use capsize_runner::run::{Keep, Target, run_case};
 use capsize_runner::scenario::{self, Case};
 use clap::Args;
 
@@ -70,12 +70,13 @@ impl Replay {
         let clock = Clock::real();
         let (mut ended, mut timelines) = (Vec::new(), Vec::new());
         for case in cases {
-            let mut outcome = run_case(case, target, Seed(1), folder.is_some());
+            let keep = if folder.is_some() { Keep::Timeline } else { Keep::Nothing };
+            let mut outcome = run_case(case, target, Seed(1), keep);
             if let Some(why) = &outcome.broken {
                 return Err(environment_error!("{why}"));
             }
             outcome.case.replay = format!("capsize replay {}", self.what);
-            timelines.push(run::timeline(&outcome, target.profile)?);
+            timelines.push(run::timeline(&mut outcome));
             folder.as_ref().map_or(Ok(()), |folder| folder.history(&outcome))?;
             ended.push(outcome.case);
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use capsize_clock::Seed;
 use capsize_runner::chaos::{Alarm, Coverage, Plan};
-use capsize_runner::run::{Outcome, Target, Until, run_case_until};
+use capsize_runner::run::{Keep, Outcome, Target, Until, run_case_until};
 
 /// The result of a plan.
 pub struct Trial {
@@ -23,14 +23,15 @@ pub struct Trial {
 /// Runs a plan that was drawn; twice, if `twice`.
 #[must_use]
 pub fn try_plan(plan: &Plan, target: Target<'_>, twice: bool) -> Trial {
-    let outcome = run(plan, target, (twice, Until::End));
-    let again = twice.then(|| run(plan, target, (true, Until::End)));
+    let keep = if twice { Keep::History } else { Keep::Nothing };
+    let outcome = run(plan, target, (keep, Until::End));
+    let again = twice.then(|| run(plan, target, (keep, Until::End)));
     Trial { differs: again.and_then(|again| difference(&outcome, &again)), ..Trial::of(outcome) }
 }
 
 /// Runs a plan that was drawn until anything is wrong.
 pub(super) fn try_until_wrong(plan: &Plan, target: Target<'_>) -> Trial {
-    Trial::of(run(plan, target, (false, Until::Violated(None))))
+    Trial::of(run(plan, target, (Keep::Nothing, Until::Violated(None))))
 }
 
 /// Whether a part of a plan that fails with `alarm` fails in the same way.
@@ -39,12 +40,12 @@ pub(super) fn still_fails(plan: &Plan, target: Target<'_>, alarm: &Alarm) -> boo
         Alarm::Guarantees(ids) => Until::Violated(ids.first().copied()),
         Alarm::Unrest(_) => Until::End,
     };
-    Alarm::of(&run(plan, target, (false, until))).is_some_and(|now| alarm.is_in(&now))
+    Alarm::of(&run(plan, target, (Keep::Nothing, until))).is_some_and(|now| alarm.is_in(&now))
 }
 
 /// Runs a plan that was drawn, or a part of such a plan.
-/// The pair `how` says whether the history is kept, and how long the run goes on.
-pub(super) fn run(plan: &Plan, target: Target<'_>, how: (bool, Until)) -> Outcome {
+/// The pair `how` says what is kept, and how long the run goes on.
+pub(super) fn run(plan: &Plan, target: Target<'_>, how: (Keep, Until)) -> Outcome {
     let case = plan.case().expect("a test holds every draw to being a scenario");
     // A plan has a seed of its own.
     run_case_until(&case, target, Seed(0), how)

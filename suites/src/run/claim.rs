@@ -5,11 +5,10 @@ use capsize_judge::profile::{Feature, Profile, Start};
 use capsize_report::{
     CaseRecord, CaseTimeline, ConformanceReport, Report, RunClaim, RunFacts, SuiteClaim, conformance,
 };
-use capsize_runner::run::{CasesInProgress, Outcome};
+use capsize_runner::run::{CasesInProgress, Keep, Outcome};
 use capsize_runner::scenario::Case;
 
 use super::Run;
-use super::command::Keep;
 use super::digest::{digest_of_file, digest_of_profile};
 use super::parties::{TestedImplementation, is_live};
 use super::selection::{SelectedCases, Shard};
@@ -155,7 +154,7 @@ impl Run {
         let parties = self.parties(&Interrupt::default(), &CasesInProgress::default())?;
         let selected = self.selection.select()?;
         let seeds = selected.iter().map(|selected| selected.seed.0).collect();
-        let mut again = self.perform(&parties, selected, Keep::Digests, ended)?;
+        let mut again = self.perform(&parties, selected, Keep::History, ended)?;
         if let Some(why) = again.iter_mut().find_map(|ran| ran.outcome.broken.take()) {
             return Err(environment_error!("{why}"));
         }

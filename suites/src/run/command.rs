@@ -9,7 +9,7 @@ use capsize_clock::{Clock, Interrupt, Seed};
 use capsize_judge::profile::Profile;
 use capsize_report as report;
 use capsize_report::{CaseTimeline, Report, Status};
-use capsize_runner::run::{CasesInProgress, Options, Outcome, missing_requirement, run_cases};
+use capsize_runner::run::{CasesInProgress, Keep, Options, Outcome, missing_requirement, run_cases};
 use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -106,17 +106,6 @@ struct Context {
     clock: Clock,
 }
 
-/// How much is kept of each case that is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keep {
-    /// Only its result.
-    Nothing,
-    /// The digest of its history, too.
-    Digests,
-    /// Its history and its time line, too.
-    Timelines,
-}
-
 impl Run {
     /// Runs the cases, prints the summary, and answers whether the target conforms.
     ///
@@ -153,7 +142,7 @@ impl Run {
         }
         let writer = self.report.as_deref().map(output::Folder::create).transpose()?;
         let cases = selected.iter().map(|selected| selected.cases.len()).sum();
-        let keep = if writer.is_some() { Keep::Timelines } else { Keep::Nothing };
+        let keep = if writer.is_some() { Keep::Timeline } else { Keep::Nothing };
         let mut progress = Progress::new(cases, self.quiet, self.verbose);
         let context = Context {
             canaries,
@@ -169,6 +158,7 @@ impl Run {
     }
 
     /// Runs the selected cases, and calls `ended` with each outcome.
+    /// With [`Keep::History`], the records have digests, and the histories themselves are dropped.
     pub(super) fn perform(
         &self,
         parties: &[TestedImplementation],
@@ -179,7 +169,7 @@ impl Run {
         let (jobs, is_repeated) = (self.jobs()?, selected.len() > 1);
         let mut all = Vec::new();
         for SelectedCases { seed, cases } in selected {
-            let options = Options { seed, jobs, keep_histories: keep != Keep::Nothing };
+            let options = Options { seed, jobs, keep };
             for (party, cases) in parties.iter().zip(shared_out(cases, parties)) {
                 let mut has_failed = false;
                 let ran = run_cases(&cases, party.target(), options, |outcome| {
@@ -197,10 +187,11 @@ impl Run {
                     if is_repeated {
                         outcome.case.name = repeated(&outcome.case.name, seed);
                     }
-                    if keep == Keep::Digests {
+                    if keep == Keep::History {
+                        // The record has the digest, for which the history was kept.
                         outcome.history = None;
                     }
-                    let timeline = timeline(&outcome, &party.profile)?;
+                    let timeline = timeline(&mut outcome);
                     all.push(FinishedCase { outcome, timeline, record });
                 }
                 if has_failed && self.fail_fast {
@@ -448,12 +439,9 @@ pub(crate) fn repeated(name: &str, seed: Seed) -> String {
     format!("{name}.seed-{seed}")
 }
 
-/// The time line of a case that was run, if its history was kept.
-///
-/// # Errors
-/// When the history cannot be read.
-pub fn timeline(outcome: &Outcome, profile: &Profile) -> Result<Option<CaseTimeline>, CommandError> {
-    let history = outcome.history.as_ref().filter(|_| outcome.broken.is_none());
-    let timeline = history.map(|history| check::timeline(&outcome.case, history, profile));
-    timeline.transpose().map_err(CommandError::input)
+/// Takes the time line of a case that was run, if it was kept.
+pub fn timeline(outcome: &mut Outcome) -> Option<CaseTimeline> {
+    let timeline = outcome.timeline.take().filter(|_| outcome.broken.is_none())?;
+    let judgement = outcome.case.judgement.as_ref()?;
+    Some(timeline.finish(&outcome.case, judgement))
 }

@@ -17,7 +17,7 @@ use capsize_clusters::{
 };
 use capsize_report::Status;
 use capsize_runner::nemesis::Fault;
-use capsize_runner::run::{CasesInProgress, Outcome, Target, run_case};
+use capsize_runner::run::{CasesInProgress, Keep, Outcome, Target, run_case};
 use capsize_runner::scenario::Case;
 use serde_json::Value;
 
@@ -91,7 +91,7 @@ fn run_with_fault_until(step: &str, then: &str, strikes: usize) -> (Outcome, Vec
     };
     let case = Case::from_text("live", "fault.yaml", &text).unwrap();
     let target = Target { profile: &profile, implementation: &provided };
-    let outcome = run_case(&case, target, Seed(1), true);
+    let outcome = run_case(&case, target, Seed(1), Keep::History);
     let history = String::from_utf8(outcome.history.clone().unwrap()).unwrap();
     let entries = history.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let faults = entries.filter(|entry| entry["mark"].get("fault").is_some()).collect();

@@ -11,7 +11,7 @@ use capsize::{run, targets};
 use capsize_clock::Seed;
 use capsize_judge::guarantee::{Outcome, Verdict};
 use capsize_report::Status;
-use capsize_runner::run::{Target, run_case};
+use capsize_runner::run::{Keep, Target, run_case};
 use capsize_runner::scenario;
 use libtest_mimic::{Failed, Trial};
 use serde::Deserialize;
@@ -95,7 +95,7 @@ fn played(
     let case = case.map_err(|error| error.to_string())?;
     let implementation = run::implementation(profile).map_err(|_| "the profile is wrong")?;
     let target = Target { profile, implementation: &*implementation };
-    let outcome = run_case(&case, target, Seed(1), false);
+    let outcome = run_case(&case, target, Seed(1), Keep::Nothing);
     if let Some(broken) = outcome.broken {
         return Err(broken.into());
     }

@@ -19,7 +19,7 @@ use capsize_judge::guarantee::Outcome;
 use capsize_judge::profile::Profile;
 use capsize_report::Status;
 use capsize_runner::run::{
-    Environment, Implementation, ImplementationInfo, RunningImplementation, StartFuture, Target,
+    Environment, Implementation, ImplementationInfo, Keep, RunningImplementation, StartFuture, Target,
     missing_requirement, run_case,
 };
 use capsize_runner::scenario::{self, Case};
@@ -103,7 +103,7 @@ fn profile() -> Profile {
 
 fn run(case: &Case, bug: Option<Bug>) -> Result<capsize_report::Case, Failed> {
     let target = Target { profile: &profile(), implementation: &StandInHub(bug) };
-    let outcome = run_case(case, target, Seed(1), false);
+    let outcome = run_case(case, target, Seed(1), Keep::Nothing);
     outcome.broken.map_or(Ok(outcome.case), |broken| Err(broken.into()))
 }
 

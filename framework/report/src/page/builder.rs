@@ -8,6 +8,7 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use indexmap::IndexSet;
 
+use capsize_history::digest::ByDigest;
 use capsize_history::facts::{Change, Fact, World};
 use capsize_history::{Entry, Kind};
 use capsize_judge::judge::Judgement;
@@ -25,7 +26,7 @@ use crate::phrase::phrase;
 pub struct TimelineBuilder {
     lanes: Lanes,
     versions: VersionLog,
-    texts: IndexSet<String>,
+    texts: IndexSet<String, ByDigest>,
     events: Events,
     /// The times of the events, which the columns have only as differences.
     last: Micros,

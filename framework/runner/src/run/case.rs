@@ -26,7 +26,7 @@ use capsize_history::Mark;
 use capsize_history::dialect::DialectKind;
 use capsize_judge::judge::Judgement;
 use capsize_judge::profile::{Feature, Level, Profile, ProfileError, Zones};
-use capsize_report::{Failure, Status};
+use capsize_report::{Failure, Status, TimelineBuilder};
 
 /// The subject of a run: an implementation and the profile with its promises.
 #[derive(Clone, Copy)]
@@ -37,12 +37,25 @@ pub struct Target<'a> {
     pub implementation: &'a dyn Implementation,
 }
 
+/// The part of a run that its [`Outcome`] contains besides the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing else.
+    Nothing,
+    /// The history.
+    History,
+    /// The history and its time line.
+    Timeline,
+}
+
 /// The result of one case.
 pub struct Outcome {
     /// The part of the result that reports show.
     pub case: capsize_report::Case,
     /// The history, if the caller asked for it.
     pub history: Option<Vec<u8>>,
+    /// The time line, if the caller asked for it.
+    pub timeline: Option<TimelineBuilder>,
     /// Which faults began in which situations.
     pub coverage: Coverage,
     /// Why the run itself is broken, if it is. The case says nothing about the target then.
@@ -57,17 +70,16 @@ const AFTERMATH: Duration = Duration::from_secs(1);
 const MANY: usize = 500;
 
 /// Runs `case` against `target`.
-/// The case uses its own seed, or one derived from `seed` and its id. The outcome contains the history if `keep` is
-/// true.
+/// The case uses its own seed, or one derived from `seed` and its id.
 #[must_use]
-pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outcome {
+pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: Keep) -> Outcome {
     run_case_until(case, target, seed, (keep, Until::End))
 }
 
 /// Runs `case` as [`run_case`] does, but stops at the end that `how` gives.
 /// Later events are not judged.
 #[must_use]
-pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, Until)) -> Outcome {
+pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (Keep, Until)) -> Outcome {
     if let Some(missing) = missing_requirement(case, target) {
         let status = Status::Skipped(format!("the target lacks {missing}"));
         return outcome_of(case, status, None, None);
@@ -136,6 +148,7 @@ pub(super) fn with_settings_of<'a>(case: &Case, profile: &'a Profile) -> Cow<'a,
 struct RunResult {
     judgement: Option<Judgement>,
     history: Option<Vec<u8>>,
+    timeline: Option<TimelineBuilder>,
     failure: Option<Failure>,
     coverage: Coverage,
     broken: Option<String>,
@@ -146,7 +159,7 @@ async fn run_in(
     case: &Case,
     target: Target<'_>,
     info: &ImplementationInfo,
-    (keep, until): (bool, Until),
+    (keep, until): (Keep, Until),
 ) -> RunResult {
     let members = case.scenario.fleet.names().count();
     let nodes = case.scenario.cluster.as_ref().map_or(0, |shape| shape.value.places().count());
@@ -163,8 +176,9 @@ async fn run_in(
         Err(EarlyEnd::Broken(why)) => (None, Some(why)),
     };
     let coverage = log.state(|state| state.coverage.clone());
+    let timeline = log.state(|state| state.timeline.take());
     let (judgement, history) = log.state(RunState::finish).unzip();
-    RunResult { judgement, history: history.flatten(), failure, coverage, broken }
+    RunResult { judgement, history: history.flatten(), timeline, failure, coverage, broken }
 }
 
 /// Why a case ended early.
@@ -308,6 +322,7 @@ fn finish(case: &Case, ran: RunResult) -> Outcome {
     let status = Status::of(passed, ran.judgement.as_ref());
     let mut outcome = outcome_of(case, status, ran.judgement, ran.failure);
     outcome.history = ran.history;
+    outcome.timeline = ran.timeline;
     outcome.coverage = ran.coverage;
     outcome.broken = ran.broken.map(|why| format!("{}: {why}", case.id()));
     outcome
@@ -335,5 +350,5 @@ fn outcome_of(
         replay: String::new(),
         wall: None,
     };
-    Outcome { case, history: None, coverage: Coverage::default(), broken: None }
+    Outcome { case, history: None, timeline: None, coverage: Coverage::default(), broken: None }
 }

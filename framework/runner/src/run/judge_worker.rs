@@ -141,6 +141,7 @@ mod tests {
     use serde_json::{Map, Value};
 
     use super::*;
+    use crate::run::case::Keep;
     use crate::run::log::Until;
     use capsize_history::Kind;
     use capsize_judge::profile::Profile;
@@ -153,7 +154,8 @@ mod tests {
         let run = |on_thread: bool, members: usize| {
             let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/targets/reference.yaml");
             let profile = Profile::parse("reference.yaml", &fs::read_to_string(file).unwrap()).unwrap();
-            let worker = JudgeWorker::new(RunState::new(profile, members, true, Until::End), on_thread);
+            let worker =
+                JudgeWorker::new(RunState::new(profile, members, Keep::History, Until::End), on_thread);
             let instant = |number: usize| Duration::from_secs(if number < 10 { 0 } else { 1 });
             let most = MOST_AT_ONCE + members * 100;
             let results = (0..most + 15).map(|number| worker.push(instant(number), input(number)));

@@ -27,7 +27,7 @@ mod testbed;
 mod wait_limits;
 mod watch_lines;
 
-pub use case::{Outcome, Target, run_case, run_case_until};
+pub use case::{Keep, Outcome, Target, run_case, run_case_until};
 pub use implementation::{
     BreakdownReport, Environment, Implementation, ImplementationInfo, RunningImplementation, StartError,
     StartFuture,

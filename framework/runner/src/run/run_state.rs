@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::time::Duration;
 
+use super::case::Keep;
 use super::log::Until;
 use super::watch_lines::{WatchLine, in_order};
 use crate::chaos::Coverage;
@@ -43,8 +44,8 @@ pub(super) struct RunState {
     /// Whether the counts of faults are written.
     /// A history that is run again must have the same bytes in every release.
     writes_counts: bool,
-    /// The time line, if somebody looks at it while the fleet runs.
-    timeline: Option<TimelineBuilder>,
+    /// The time line, if it is kept.
+    pub(super) timeline: Option<TimelineBuilder>,
     until: Until,
     pub(super) broken: Option<String>,
     instant: CurrentInstant,
@@ -83,16 +84,17 @@ const MOST_AT_ONCE_PER_OBJECT: usize = 100;
 
 impl RunState {
     /// The state before the first entry.
-    pub(super) fn new(profile: Profile, members: usize, keep: bool, until: Until) -> Self {
+    pub(super) fn new(profile: Profile, members: usize, keep: Keep, until: Until) -> Self {
+        let (judge, keeps_timeline) = (Judge::new(profile), keep == Keep::Timeline);
         Self {
-            judge: Some(Judge::new(profile)),
+            judge: Some(if keeps_timeline { judge.with_windows() } else { judge }),
             recall: Recall::default(),
             evictions: Vec::new(),
             coverage: Coverage::default(),
             recent: VecDeque::new(),
-            history: keep.then(|| Writer::new(Vec::new())),
+            history: (keep != Keep::Nothing).then(|| Writer::new(Vec::new())),
             writes_counts: false,
-            timeline: None,
+            timeline: keeps_timeline.then(TimelineBuilder::default),
             until,
             broken: None,
             instant: CurrentInstant::default(),

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use capsize_clock::{Clock, Seed};
 
-use super::case::{Outcome, Target, run_case};
+use super::case::{Keep, Outcome, Target, run_case};
 use super::expected_duration::expected_duration;
 use super::side_by_side::{as_they_end, side_by_side};
 use crate::scenario::Case;
@@ -18,8 +18,8 @@ pub struct Options {
     pub seed: Seed,
     /// How many cases run at the same time.
     pub jobs: NonZeroUsize,
-    /// Whether outcomes contain the histories.
-    pub keep_histories: bool,
+    /// The part of the runs that outcomes contain besides the results.
+    pub keep: Keep,
 }
 
 /// Runs `cases`, and calls `done` with each outcome, until `done` breaks.
@@ -35,7 +35,7 @@ pub fn run_cases<'a>(
 ) -> Vec<(&'a Case, Outcome)> {
     let run = |(_, case): &(usize, &Case)| {
         let clock = Clock::real();
-        let mut outcome = run_case(case, target, options.seed, options.keep_histories);
+        let mut outcome = run_case(case, target, options.seed, options.keep);
         outcome.case.wall = Some(clock.elapsed());
         outcome
     };

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::forms::{self, RequestedFault};
 use super::view::View;
-use crate::run::case::{Target, default_toleration};
+use crate::run::case::{Keep, Target, default_toleration};
 use crate::run::controllers::Controllers;
 use crate::run::driver::{Driver, StepError};
 use crate::run::faults::in_force::{InForce, SharedChanges};
@@ -138,7 +138,8 @@ impl Playground<'_> {
         let Self { run, case, target, .. } = self;
         let profile = target.profile;
         let members = case.scenario.members().len();
-        let mut state = RunState::new(profile.clone(), members, self.keeps_history, Until::End);
+        let keep = if self.keeps_history { Keep::History } else { Keep::Nothing };
+        let mut state = RunState::new(profile.clone(), members, keep, Until::End);
         state.keep_timeline();
         let log = Log::new(run.clock, state, false);
         let header = json!({
