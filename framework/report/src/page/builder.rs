@@ -21,7 +21,9 @@ use crate::Case;
 use crate::faults::effect;
 use crate::phrase::phrase;
 
-/// Collects the time line of one history.
+/// Collects the time line of one history, also while a simulation still runs.
+///
+/// No map here has random keys: a simulation draws such keys from its seed, so that its history would change.
 #[derive(Clone, Debug, Default)]
 pub struct TimelineBuilder {
     lanes: Lanes,
