@@ -13,7 +13,7 @@ fn main() -> io::Result<()> {
 
 /// Links builds that are not optimised at a fixed address, where the linker allows this.
 ///
-/// Otherwise the program loader writes 280 000 addresses at each start. These make the binary 7 MB larger, and double the time
+/// Otherwise the program loader writes 260 000 addresses at each start. These make the binary 6 MB larger, and double the time
 /// that a short command takes. Published binaries are optimised, and keep random addresses as a second line of defence.
 fn link_at_a_fixed_address() {
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
