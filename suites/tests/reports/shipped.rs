@@ -2,13 +2,16 @@
 
 use std::env;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use capsize::{conformance, targets, verify};
+use capsize::{conformance, run, targets, verify};
+use capsize_clock::Seed;
 use capsize_judge::profile::Start;
 use capsize_report::{ConformanceReport, Report, Status, claim_differences, matrix_markdown};
-use capsize_runner::run::Outcome;
+use capsize_runner::run::{Keep, Options, Outcome, Target, run_cases};
+use capsize_runner::scenario::Case;
 
 /// The run of a target that ships and is simulated.
 pub(super) struct ShippedRun {
@@ -55,6 +58,28 @@ fn every_case_passes_with_each_profile_that_can_run_it() {
         }
         assert!(runs > 0, "no profile can run {}", case.id());
     }
+}
+
+/// A map with random keys would change a history, because a simulation draws such keys.
+#[test]
+fn a_time_line_that_is_kept_changes_no_history() {
+    let profile = targets::find(targets::REFERENCE).unwrap();
+    let implementation = run::implementation(&profile).unwrap();
+    let target = Target { profile: &profile, implementation: &*implementation };
+    let cases: Vec<_> =
+        conformance::cases().unwrap().into_iter().filter(|case| case.group == "delivery").collect();
+    let options = Options { seed: Seed(1), jobs: 2.try_into().unwrap(), keep: Keep::Timeline };
+    let ran = run_cases(&cases, target, options, |_| ControlFlow::Continue(()));
+    assert!(ran.iter().all(|(_, outcome)| outcome.timeline.is_some() == outcome.history.is_some()));
+    let of_run = |(case, outcome): (&Case, Outcome)| Some((case.id(), outcome.history?));
+    let found: Vec<(String, Vec<u8>)> = ran.into_iter().filter_map(of_run).collect();
+    let run = RUNS.iter().find(|run| run.name == targets::REFERENCE).unwrap();
+    let without = run.histories.iter().filter(|(id, _)| id.starts_with("delivery/"));
+    for (with, without) in found.iter().zip(without.clone()) {
+        assert!(with == without, "{} and {}", with.0, without.0);
+    }
+    assert_eq!(found.len(), without.count());
+    assert!(!found.is_empty());
 }
 
 #[test]
