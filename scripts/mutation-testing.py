@@ -255,7 +255,8 @@ def built(to, numbered):
 def tried(program, number):
     """Returns the result of the unit tests with this mutant."""
     try:
-        environment = {**os.environ, "MUTANT": str(number)}
+        # A failure of a mutant must not be kept as a regression of the repository.
+        environment = {**os.environ, "MUTANT": str(number), "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1"}
         ran = subprocess.run([program, "-q"], env=environment, capture_output=True, timeout=LONGEST)
     except subprocess.TimeoutExpired:
         return "caught"
