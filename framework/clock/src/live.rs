@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 
+use crate::simulation::MainFuture;
 use crate::{Clock, Seed, Simulation};
 
 /// The real time between two advances of the paused clock.
@@ -31,27 +32,43 @@ where
     F: FnOnce(Simulation) -> Fut,
     Fut: Future<Output = T>,
 {
+    let mut result = None;
+    let slot = &mut result;
+    let main =
+        |simulation| -> MainFuture<'_> { Box::pin(async move { *slot = Some(main(simulation).await) }) };
+    live_to_the_end(seed, speed, Box::new(main))?;
+    Ok(result.expect("the future has ended"))
+}
+
+/// Runs the future that `main` makes.
+fn live_to_the_end<'a>(
+    seed: Seed,
+    speed: f64,
+    main: Box<dyn FnOnce(Simulation) -> MainFuture<'a> + 'a>,
+) -> io::Result<()> {
     let real_time = (speed - 1.0).abs() < f64::EPSILON;
     let run = async { main(Simulation { clock: Clock::real(), seed }).await };
     if real_time {
-        return Ok(Builder::new_multi_thread().enable_all().build()?.block_on(run));
+        Builder::new_multi_thread().enable_all().build()?.block_on(run);
+        return Ok(());
     }
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build()?;
-    Ok(runtime.block_on(paced(run, speed)))
+    runtime.block_on(paced(run, speed));
+    Ok(())
 }
 
 /// Runs `run` while the paused clock is advanced.
-async fn paced<T>(run: impl Future<Output = T>, speed: f64) -> T {
+async fn paced(run: impl Future<Output = ()>, speed: f64) {
     let (beats, mut beaten) = mpsc::channel(1);
     let (running, stopped) = channel::<()>();
     let _pacemaker = tokio::task::spawn_blocking(move || beat(&beats, &stopped));
     let mut run = pin!(run);
     let (mut shown, mut due) = (Duration::ZERO, Duration::ZERO);
-    let ended = loop {
+    loop {
         let step = STEP.min(due.saturating_sub(shown));
         tokio::select! {
             biased;
-            ended = run.as_mut() => break ended,
+            () = run.as_mut() => break,
             Some(passed) = beaten.recv() => due = Duration::mul_f64(passed, speed),
             // This branch needs no race with the others: its first poll has advanced the clock.
             () = std::future::ready(()), if !step.is_zero() => {
@@ -59,9 +76,8 @@ async fn paced<T>(run: impl Future<Output = T>, speed: f64) -> T {
                 shown += step;
             }
         }
-    };
+    }
     drop(running);
-    ended
 }
 
 /// Sends how much real time has passed, until the other end of `stopped` is dropped.

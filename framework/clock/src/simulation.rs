@@ -4,6 +4,7 @@
 //! second run on a thread would differ from the same run alone.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::thread;
 use std::time::Duration;
 
@@ -36,6 +37,19 @@ where
     Fut: Future<Output = T>,
     T: Send,
 {
+    let mut result = None;
+    let slot = &mut result;
+    let main =
+        |simulation| -> MainFuture<'_> { Box::pin(async move { *slot = Some(main(simulation).await) }) };
+    simulate_to_the_end(seed, Box::new(main));
+    result.expect("the future has ended")
+}
+
+/// A future whose type is erased, so that what runs the future is compiled once for all of them.
+pub(crate) type MainFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// Runs the future that `main` makes on a thread of its own.
+fn simulate_to_the_end<'a>(seed: Seed, main: Box<dyn FnOnce(Simulation) -> MainFuture<'a> + Send + 'a>) {
     let body = move || {
         let _chance = entropy::override_on_this_thread(seed.derive("entropy").0);
         fastrand::seed(seed.derive("fastrand").0);
@@ -47,15 +61,14 @@ where
             .build()
             .expect("a runtime without I/O needs nothing from the machine");
         runtime
-            .block_on(async move { main(Simulation { clock: Clock::starting_at(epoch(seed)), seed }).await })
+            .block_on(async move { main(Simulation { clock: Clock::starting_at(epoch(seed)), seed }).await });
     };
     thread::scope(|scope| {
         let worker = thread::Builder::new().name("simulation".into()).spawn_scoped(scope, body);
-        match worker.expect("the machine refuses a thread").join() {
-            Ok(value) => value,
-            Err(panic) => std::panic::resume_unwind(panic),
+        if let Err(panic) = worker.expect("the machine refuses a thread").join() {
+            std::panic::resume_unwind(panic);
         }
-    })
+    });
 }
 
 /// The start of simulated time: a round date, and a fraction of a second from the seed.

@@ -1,9 +1,10 @@
 //! Processes many items in parallel, on several threads.
 //! The results are delivered in the order of the items, or as the items end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// Calls `of` for each item on `jobs` threads, and `done` with the results in the order of the items.
@@ -39,24 +40,44 @@ pub fn as_they_end<T: Send, R: Send, E>(
     of: impl Fn(&T) -> R + Sync,
     mut done: impl FnMut(T, R) -> Result<(), E>,
 ) -> Result<(), E> {
-    let items = Mutex::new(items.into_iter());
-    let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let (items, ended) = (Mutex::new(items.into_iter()), Mutex::new(VecDeque::new()));
+    let next = || lock(&items).next();
+    let work = |sender: &Sender<()>| {
+        while let Some(item) = next() {
+            let result = of(&item);
+            lock(&ended).push_back((item, result));
+            if sender.send(()).is_err() {
+                return;
+            }
+        }
+    };
+    let mut outcome = Ok(());
+    run_threads(jobs, &work, &mut || {
+        let (item, result) = lock(&ended).pop_front().expect("a result was sent");
+        outcome = done(item, result);
+        outcome.is_ok()
+    });
+    outcome
+}
+
+/// Runs `work` on `jobs` threads, and calls `deliver` for each message.
+/// The function returns when all threads have ended. After `deliver` has returned false, messages cannot be sent.
+///
+/// This function is compiled once, because channels and threads for each type of an item would be much code.
+fn run_threads(jobs: NonZeroUsize, work: &(dyn Fn(&Sender<()>) + Sync), deliver: &mut dyn FnMut() -> bool) {
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..jobs.get() {
-            let (sender, next, of) = (sender.clone(), &next, &of);
-            scope.spawn(move || {
-                while let Some(item) = next() {
-                    let result = of(&item);
-                    if sender.send((item, result)).is_err() {
-                        return;
-                    }
-                }
-            });
+            let sender = sender.clone();
+            scope.spawn(move || work(&sender));
         }
         drop(sender);
-        receiver.into_iter().try_for_each(|(item, result)| done(item, result))
-    })
+        receiver.into_iter().all(|()| deliver());
+    });
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub(super) async fn start_testbed(
         true => server.track_updates(true).authentication(true),
         false => server.repeat_bookmarks(false),
     };
-    start_testbed_with(run, case, target, (info.provider.as_deref(), false), set_up).await
+    start_testbed_with(run, case, target, (info.provider.as_deref(), false), &set_up).await
 }
 
 /// Starts a testbed as [`start_testbed`] does, with API servers that `set_up` has configured.
@@ -80,7 +80,7 @@ pub(super) async fn start_testbed_with(
     case: &Case,
     target: Target<'_>,
     (provider, is_for_people): (Option<&dyn Provider>, bool),
-    set_up: impl Fn(Builder) -> Builder,
+    set_up: &dyn Fn(Builder) -> Builder,
 ) -> Result<Testbed, StepError> {
     let Target { profile, implementation } = target;
     if let Some(shape) = &case.scenario.cluster {

@@ -8,6 +8,7 @@ use capsize_clusters::{Builder, Fleet};
 use capsize_history::Observer;
 use capsize_history::dialect::DialectKind;
 use capsize_sorted::CollectSorted;
+use futures::future::LocalBoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
@@ -88,49 +89,78 @@ impl Playground<'_> {
         set_up: impl Fn(Builder) -> Builder,
         open: impl AsyncFnOnce(&Fleet, View) -> Result<mpsc::Receiver<Order>, E>,
     ) -> Result<(), PlaygroundError<E>> {
-        let Self { run, case, target, .. } = self;
-        let Target { profile, implementation } = target;
-        let start = |error: StepError| PlaygroundError::Start(sentence(error));
         let log = self.log();
-        let testbed = start_testbed_with(run, case, target, (None, true), set_up).await.map_err(start)?;
-        let Testbed { fleet, cluster, .. } = &testbed;
-        let definitions = implementation.definitions();
-        // Without an implementation there is no kind of object that registers a member.
-        let are_registered =
-            cluster.is_none() && profile.dialect == DialectKind::Karmada && !definitions.is_empty();
-        let installed = fleet.control_plane().install(definitions);
-        installed.map_err(|error| PlaygroundError::Start(error.to_string()))?;
-        let recorder = Recorder::start(fleet, run.clock, &profile.dialect, log.clone()).await;
-        let _recorder = recorder.map_err(PlaygroundError::Start)?;
-        for on in ["control-plane"].into_iter().chain(fleet.members().map(capsize_clusters::Member::name)) {
-            let latency = Duration::from_secs_f64(OBSERVED_AFTER * self.speed);
-            log.mark(Observer { latency, ..Observer::exact(on) }.mark());
-        }
-        let view = View { log: log.clone(), clock: run.clock, speed: self.speed };
-        let orders = open(fleet, view).await.map_err(PlaygroundError::Open)?;
-        let (breakdown, id) = (BreakdownReport::default(), case.id());
-        let environment = Environment {
-            clock: run.clock,
-            fleet,
-            timings: &profile.timings,
-            zones: profile.zones.as_ref(),
-            sockets: None,
-            off: &case.scenario.off,
-            is_rival: false,
-            case: &id,
-            breakdown: &breakdown,
-        };
-        let controllers = Controllers::new(implementation, environment).await;
-        let controllers = controllers.map_err(|error| PlaygroundError::Start(error.to_string()))?;
-        let mut driver = Driver::new((run, case), profile, &testbed, controllers, log);
-        driver.tolerated = default_toleration(profile);
-        if are_registered {
-            for name in case.scenario.members().iter().filter(|name| !case.scenario.joins_later(name)) {
-                driver.join(name).await.map_err(start)?;
+        let (testbed, _recorder) = self.start(&log, &set_up).await.map_err(PlaygroundError::Start)?;
+        let view = View { log: log.clone(), clock: self.run.clock, speed: self.speed };
+        let orders = open(&testbed.fleet, view).await.map_err(PlaygroundError::Open)?;
+        self.conduct(&testbed, log, orders).await.map_err(PlaygroundError::Start)
+    }
+
+    /// Starts the fleet and its recorder.
+    ///
+    /// The type of the future is erased in this function and the next, because the code of a future is compiled
+    /// again in each crate that polls a future of the original type.
+    fn start<'s>(
+        &'s self,
+        log: &'s Log,
+        set_up: &'s dyn Fn(Builder) -> Builder,
+    ) -> LocalBoxFuture<'s, Result<(Testbed, Recorder), String>> {
+        Box::pin(async move {
+            let Self { run, case, target, .. } = *self;
+            let Target { profile, implementation } = target;
+            let testbed = start_testbed_with(run, case, target, (None, true), set_up).await;
+            let testbed = testbed.map_err(sentence)?;
+            let fleet = &testbed.fleet;
+            let installed = fleet.control_plane().install(implementation.definitions());
+            installed.map_err(|error| error.to_string())?;
+            let recorder = Recorder::start(fleet, run.clock, &profile.dialect, log.clone()).await?;
+            for on in ["control-plane"].into_iter().chain(fleet.members().map(capsize_clusters::Member::name))
+            {
+                let latency = Duration::from_secs_f64(OBSERVED_AFTER * self.speed);
+                log.mark(Observer { latency, ..Observer::exact(on) }.mark());
             }
-        }
-        obey(&mut driver, orders).await;
-        Ok(())
+            Ok((testbed, recorder))
+        })
+    }
+
+    /// Starts the implementation, performs the steps of the scenario, and obeys `orders`.
+    fn conduct<'s>(
+        &'s self,
+        testbed: &'s Testbed,
+        log: Log,
+        orders: mpsc::Receiver<Order>,
+    ) -> LocalBoxFuture<'s, Result<(), String>> {
+        Box::pin(async move {
+            let Self { run, case, target, .. } = *self;
+            let Target { profile, implementation } = target;
+            let (breakdown, id) = (BreakdownReport::default(), case.id());
+            let environment = Environment {
+                clock: run.clock,
+                fleet: &testbed.fleet,
+                timings: &profile.timings,
+                zones: profile.zones.as_ref(),
+                sockets: None,
+                off: &case.scenario.off,
+                is_rival: false,
+                case: &id,
+                breakdown: &breakdown,
+            };
+            let controllers = Controllers::new(implementation, environment).await;
+            let controllers = controllers.map_err(|error| error.to_string())?;
+            let mut driver = Driver::new((run, case), profile, testbed, controllers, log);
+            driver.tolerated = default_toleration(profile);
+            // Without an implementation there is no kind of object that registers a member.
+            if testbed.cluster.is_none()
+                && profile.dialect == DialectKind::Karmada
+                && !implementation.definitions().is_empty()
+            {
+                for name in case.scenario.members().iter().filter(|name| !case.scenario.joins_later(name)) {
+                    driver.join(name).await.map_err(sentence)?;
+                }
+            }
+            obey(&mut driver, orders).await;
+            Ok(())
+        })
     }
 
     /// The log, which begins with the header of the history.
