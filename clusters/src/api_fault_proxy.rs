@@ -90,8 +90,14 @@ impl ApiFaultProxy {
         let acceptor = TlsAcceptor::from(Arc::new(own.server(names())?));
         let roots = trusting(authority)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let address = listener.local_addr()?;
         let shared = ProxyState { api_faults, server, path: path.into(), roots, acceptor };
+        Self::start(listener, &own, shared)
+    }
+
+    /// Accepts connections in a task.
+    /// The code of connections is compiled in this crate, because this function is not asynchronous.
+    fn start(listener: TcpListener, own: &Authority, shared: ProxyState) -> Result<Self, ServeError> {
+        let address = listener.local_addr()?;
         let mut task = JoinSet::new();
         task.spawn(accept(listener, Arc::new(shared)));
         Ok(Self { address, authority: own.pem(), _task: task })
@@ -162,10 +168,10 @@ impl ProxyState {
             protocol.timer(TokioTimer::new()).keep_alive_interval(IDLE).keep_alive_timeout(ANSWER);
             let (sender, connection) =
                 protocol.keep_alive_while_idle(true).handshake(io).await.map_err(io::Error::other)?;
-            self.serve(client, Connection::Two(sender), connection).await;
+            self.serve(client, Connection::Two(sender), Box::pin(connection)).await;
         } else {
             let (sender, connection) = http1::handshake(io).await.map_err(io::Error::other)?;
-            self.serve(client, Connection::One(Arc::new(Mutex::new(sender))), connection).await;
+            self.serve(client, Connection::One(Arc::new(Mutex::new(sender))), Box::pin(connection)).await;
         }
         Ok(())
     }
@@ -195,7 +201,7 @@ impl ProxyState {
         &self,
         client: server::TlsStream<TcpStream>,
         sender: Connection,
-        connection: impl Future<Output = hyper::Result<()>>,
+        connection: BoxFuture<'_, hyper::Result<()>>,
     ) {
         let faulty = self.api_faults.wrap(Sender { path: Arc::clone(&self.path), connection: sender });
         let service = service_fn(|mut request: Request<Incoming>| {

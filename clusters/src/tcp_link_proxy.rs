@@ -46,11 +46,17 @@ impl TcpLinkProxy {
 
     async fn open_to(end: End, link: Link, server: SocketAddr) -> io::Result<Self> {
         let listener = LinkListener::bind(link.clone()).await?;
+        Ok(Self::start(listener, link, (end, server)))
+    }
+
+    /// Accepts connections in a task.
+    /// The code of connections is compiled in this crate, because this function is not asynchronous.
+    fn start(listener: LinkListener, link: Link, server: (End, SocketAddr)) -> Self {
         let address = listener.address();
         link.carries_bytes();
         let mut task = JoinSet::new();
-        task.spawn(accept(listener, link, (end, server)));
-        Ok(Self { address, _task: task })
+        task.spawn(accept(listener, link, server));
+        Self { address, _task: task }
     }
 
     /// The address of the proxy.

@@ -33,9 +33,9 @@ pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, answers: Ans
                 let Ok((stream, _)) = accepted else { continue };
                 let (answers, tls) = (Arc::clone(&answers), tls.clone());
                 connections.spawn(async move {
-                    let Some(tls) = tls else { return serve_connection(stream, answers).await };
+                    let Some(tls) = tls else { return serve_connection(Box::new(stream), answers).await };
                     if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-                        serve_connection(stream, answers).await;
+                        serve_connection(Box::new(stream), answers).await;
                     }
                 });
             }
@@ -44,7 +44,12 @@ pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, answers: Ans
     }
 }
 
-async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, answers: Answers) {
+/// A connection with or without TLS. The HTTP server is compiled once for both.
+trait Connection: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<C: AsyncRead + AsyncWrite + Unpin + Send> Connection for C {}
+
+async fn serve_connection(stream: Box<dyn Connection>, answers: Answers) {
     let service = service_fn(move |request: Request<Incoming>| {
         let answer = answer(&answers, request.uri().path());
         async move { Ok::<_, Infallible>(answer) }

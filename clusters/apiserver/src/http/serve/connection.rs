@@ -29,7 +29,7 @@ pub(super) async fn run(stream: TcpStream, shared: Arc<ListenerState>) {
     // Without this option responses are later, but correct.
     let _ = stream.set_nodelay(true);
     let Some(acceptor) = &shared.tls else {
-        return serve(timed(stream, &shared), None, &shared).await;
+        return serve(Box::new(timed(stream, &shared)), None, &shared).await;
     };
     let handshake = timeout(shared.limits.handshake, handshake(acceptor, stream, &shared));
     let stream = tokio::select! {
@@ -40,8 +40,13 @@ pub(super) async fn run(stream: TcpStream, shared: Arc<ListenerState>) {
     let Ok(Some(stream)) = stream else { return };
     let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
     let peer = certificates.first().map(|der| ClientCertificate(Bytes::copy_from_slice(der)));
-    serve(stream, peer, &shared).await;
+    serve(Box::new(stream), peer, &shared).await;
 }
+
+/// A connection with or without TLS. The HTTP server is compiled once for both.
+trait Connection: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<C: AsyncRead + AsyncWrite + Unpin + Send> Connection for C {}
 
 /// A socket whose writes fail when they make no progress.
 type TimeoutSocket = Pin<Box<TimeoutStream<TcpStream>>>;
@@ -66,10 +71,7 @@ async fn handshake(
     acceptor.accept(timed(stream, shared)).await.ok()
 }
 
-async fn serve<S>(stream: S, peer: Option<ClientCertificate>, shared: &Arc<ListenerState>)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+async fn serve(stream: Box<dyn Connection>, peer: Option<ClientCertificate>, shared: &Arc<ListenerState>) {
     let limits = shared.limits;
     let open = Arc::new(OpenRequests::default());
     let counted = Arc::clone(&open);

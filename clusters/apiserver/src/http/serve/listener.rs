@@ -124,7 +124,12 @@ impl ListenerBuilder {
     /// # Errors
     /// If the address is not available, if no certificate can be made, or if TLS cannot be set up.
     pub async fn bind(self, address: impl ToSocketAddrs) -> Result<RunningServer, ServeError> {
-        let socket = TcpListener::bind(address).await?;
+        self.serve(TcpListener::bind(address).await?)
+    }
+
+    /// Serves on `socket`.
+    /// The code of connections is compiled in this crate, because this function is neither generic nor asynchronous.
+    fn serve(self, socket: TcpListener) -> Result<RunningServer, ServeError> {
         let address = socket.local_addr()?;
         let scheme = if self.plain { "http" } else { "https" };
         let url = format!("{scheme}://{}", reachable(address));
