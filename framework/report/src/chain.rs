@@ -58,19 +58,34 @@ pub(super) fn observation(evidence: &Evidence) -> Vec<ChainLine> {
     let seen = format!("{}  {witness}{}", clock(evidence.at), evidence.seen);
     let mut lines = vec![
         ChainLine::new("allowed", format!("{} ({})", allowed(evidence.bound), evidence.because), bound),
-        ChainLine::new("seen", seen, Some(evidence.at)),
+        ChainLine::new("observed", seen, Some(evidence.at)),
     ];
-    lines.extend(evidence.short_by.map(|short| ChainLine::new("short by", span(short), None)));
+    lines.extend(distance(evidence).map(|(label, text)| ChainLine::new(label, text, None)));
     lines
+}
+
+/// The label and the text of the distance between the bound and the observation.
+/// A deadline is judged as soon as it has passed, so that what was expected can be later than that.
+fn distance(evidence: &Evidence) -> Option<(&'static str, String)> {
+    let distance = span(evidence.short_by?);
+    match evidence.bound {
+        Bound::NotBefore(_) => Some(("early by", distance)),
+        Bound::NotAfter(_) => Some(("late by", format!("{distance} or more"))),
+        Bound::Never => None,
+    }
 }
 
 /// A violation in one line, for a reader who follows a recording.
 #[must_use]
 pub fn violation_line(spec: &GuaranteeSpec, evidence: &Evidence) -> String {
-    let Evidence { subject, bound, because, at, seen, short_by, .. } = evidence;
-    let short = short_by.map(|short| format!(", short by {}", span(short))).unwrap_or_default();
+    let Evidence { subject, bound, because, at, seen, .. } = evidence;
+    let distance = distance(evidence).map(|(label, text)| format!(", {label} {text}")).unwrap_or_default();
     let allowed = allowed(*bound);
-    format!("{} violated at {}: {subject}: {seen}; allowed {allowed} ({because}){short}", spec.id, clock(*at))
+    format!(
+        "{} violated at {}: {subject}: {seen}; allowed {allowed} ({because}){distance}",
+        spec.id,
+        clock(*at)
+    )
 }
 
 /// Returns the lines about the causes of a violation.
@@ -135,7 +150,7 @@ pub(super) fn unmet(failure: &Failure) -> Vec<ChainLine> {
     let seen = format!("{}  {}", clock(failure.at), failure.seen);
     let mut lines = vec![
         ChainLine::new("at", failure.place.clone(), None),
-        ChainLine::new("seen", seen, Some(failure.at)),
+        ChainLine::new("observed", seen, Some(failure.at)),
     ];
     lines.extend(owner(failure).map(|owner| ChainLine::new("owner", format!("the {owner}"), None)));
     lines.extend(circumstances(&failure.faults, &failure.timeline));

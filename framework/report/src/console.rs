@@ -288,7 +288,10 @@ fn undecided_cases(page: &mut Page, verdict: &Verdict) {
     for ambiguity in ambiguities {
         page.labelled("undecided", &ambiguity.subject.to_string());
         page.labelled("allowed", &format!("{} ({})", allowed(ambiguity.bound), ambiguity.because));
-        page.labelled("seen", &format!("{}, {}", clock(ambiguity.at), give_or_take(ambiguity.uncertainty)));
+        page.labelled(
+            "observed",
+            &format!("{}, {}", clock(ambiguity.at), give_or_take(ambiguity.uncertainty)),
+        );
     }
     and_more(page, *times, ambiguities.len());
 }
