@@ -96,7 +96,9 @@ impl PlacementReader {
             spread: spread.into_iter().collect(),
             scheduling: Scheduling::Duplicated,
             // Without a placement nobody knows by what the members are chosen.
-            minds_others: !self.is_stated || selectors.len() > 1 || scope.is_true(self.opaque.as_ref()),
+            depends_on_other_workloads: !self.is_stated
+                || selectors.len() > 1
+                || scope.is_true(self.opaque.as_ref()),
             ..Placement::default()
         };
         (placement, tolerations)

@@ -1,4 +1,4 @@
-//! Computes how long a failover of a target may take, by its transitions and from end to end.
+//! Computes how long a failover may take with the timings of a target, in parts and as a whole.
 //!
 //! The reports format the budget.
 

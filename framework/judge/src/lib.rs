@@ -1,6 +1,6 @@
 //! Judges histories: guarantees of failover, verdicts, numbers, differences and target profiles.
 //!
-//! This crate reads histories and nothing else. It does not know how a history was made, and it does not depend on
+//! This crate reads histories and target profiles. It does not know how a history was made, and it does not depend on
 //! anything that runs clusters or controllers.
 
 pub mod budget;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Report;
 use super::layout::Page;
-use capsize_judge::numbers::{Move, Numbers, Outage, Spread, Summary, WorkloadNumbers};
+use capsize_judge::numbers::{Numbers, Outage, Percentiles, Summary, WorkloadEffect, WorkloadNumbers};
 use capsize_judge::time_format::{clock, span};
 
 /// The numbers of all cases together: the sheet of a release.
@@ -28,7 +28,7 @@ pub(super) fn add(page: &mut Page, sheet: &Summary) {
     }
     let heads = ("after a member fails, it is", "times", "p50", "p95", "max");
     page.line(&format!("{:<28} {:>6} {:>14} {:>14} {:>14}", heads.0, heads.1, heads.2, heads.3, heads.4));
-    for (milestone, Spread { count, p50, p95, max }) in sheet.overall() {
+    for (milestone, Percentiles { count, p50, p95, max }) in sheet.overall() {
         let (p50, p95, max) = (span(p50), span(p95), span(max));
         page.line(&format!("  {:<26} {count:>6} {p50:>14} {p95:>14} {max:>14}", milestone.name()));
     }
@@ -85,8 +85,8 @@ pub(super) fn outages(page: &mut Page, numbers: &Numbers) {
     }
 }
 
-fn milestones(each: &Move) -> impl Iterator<Item = (&'static str, Option<Duration>)> {
-    let Move { evicted, placed, served, gone, .. } = each;
+fn milestones(each: &WorkloadEffect) -> impl Iterator<Item = (&'static str, Option<Duration>)> {
+    let WorkloadEffect { evicted, placed, served, gone, .. } = each;
     [("evicted", *evicted), ("placed", *placed), ("served", *served), ("gone", *gone)].into_iter()
 }
 
@@ -167,8 +167,8 @@ impl From<&Summary> for SheetJson {
     }
 }
 
-impl From<Spread> for SpreadJson {
-    fn from(Spread { count, p50, p95, max }: Spread) -> Self {
+impl From<Percentiles> for SpreadJson {
+    fn from(Percentiles { count, p50, p95, max }: Percentiles) -> Self {
         Self { count, p50: p50.as_secs_f64(), p95: p95.as_secs_f64(), max: max.as_secs_f64() }
     }
 }

@@ -26,12 +26,12 @@ pub(crate) struct Call<'a> {
     pub query: Query,
     pub parts: &'a Parts,
     pub body: Bytes,
-    /// The results of a write that are not part of its response.
+    /// The results of a write besides the object.
     pub side_results: Mutex<SideResults>,
 }
 
-/// The results of a write that are not part of its response.
-/// The results are the calls of webhooks, and the warnings for the client.
+/// The results of a write besides the object.
+/// They are the calls of admission webhooks, and the warnings, which become `Warning` headers of the response.
 #[derive(Debug, Default)]
 pub(crate) struct SideResults {
     pub consultation: Option<Consultation>,

@@ -1,4 +1,4 @@
-//! The server as a tower service: checks access, finds the resource, dispatches, and asks webhooks.
+//! The server as a tower service: checks access, finds the resource, dispatches, and calls webhooks.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -34,13 +34,13 @@ const BODY_LIMIT: usize = 3 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub struct ApiService {
     server: ApiServer,
-    outside: bool,
+    from_socket: bool,
     for_restore_observer: bool,
 }
 
 impl ApiService {
     pub(crate) fn new(server: ApiServer) -> Self {
-        Self { server, outside: false, for_restore_observer: false }
+        Self { server, from_socket: false, for_restore_observer: false }
     }
 
     /// The service for clients that also work while the server is stopped or restored.
@@ -53,7 +53,7 @@ impl ApiService {
     /// without credentials is a request of the administrator.
     #[must_use]
     pub fn for_socket(self) -> Self {
-        Self { outside: true, ..self }
+        Self { from_socket: true, ..self }
     }
 }
 
@@ -71,8 +71,8 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (server, outside, for_restore_observer) =
-            (self.server.clone(), self.outside, self.for_restore_observer);
+        let (server, from_socket, for_restore_observer) =
+            (self.server.clone(), self.from_socket, self.for_restore_observer);
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
             if for_restore_observer {
@@ -80,7 +80,7 @@ where
             } else if server.inner.is_stopped() {
                 return Ok(respond::failure(&Failure::stopped()));
             }
-            if let Err(failure) = auth::check_access(&server, &mut parts, outside) {
+            if let Err(failure) = auth::check_access(&server, &mut parts, from_socket) {
                 return Ok(auth::refusal(&failure));
             }
             let body = match Limited::new(body, BODY_LIMIT).collect().await {
@@ -152,7 +152,7 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
 
 async fn dispatch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let collection = call.path.name.is_empty();
-    let homeless = call.kind.traits.namespaced && call.path.namespace.is_empty();
+    let lacks_namespace = call.kind.traits.namespaced && call.path.namespace.is_empty();
     if call.path.is_bindings_collection() {
         return pods::bind_by_name(call);
     }
@@ -164,12 +164,14 @@ async fn dispatch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         Method::GET if collection && call.query.flag("watch") => watch::watch(call),
         Method::GET if collection => read::list(call).await,
         Method::GET => read::get(call).await,
-        Method::POST if collection && !homeless => change::create(call),
+        Method::POST if collection && !lacks_namespace => change::create(call),
         Method::PUT if !collection => change::update(call),
         Method::PATCH if !collection => change::patch(call),
         Method::DELETE if !collection => change::delete(call),
         // A real server cannot delete the collection of namespaces.
-        Method::DELETE if !homeless && !call.kind.is_core("namespaces") => change::delete_collection(call),
+        Method::DELETE if !lacks_namespace && !call.kind.is_core("namespaces") => {
+            change::delete_collection(call)
+        }
         _ => Err(Failure::method_not_allowed()),
     }
 }

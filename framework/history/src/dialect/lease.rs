@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn only_a_lease_whose_member_was_never_observed_is_that_of_a_stranger() {
         let renewed_at = |second| Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(second);
-        let has_strangers = |was_member: bool| {
+        let may_have_unobserved_members = |was_member: bool| {
             let (mut world, mut leases) = (World::default(), Leases::default());
             if was_member {
                 world.members.insert("n1".to_owned(), Member::default());
@@ -101,9 +101,9 @@ mod tests {
             leases.observe(&mut world, "n1", renewed_at(1));
             world.members.clear();
             leases.observe(&mut world, "n1", renewed_at(2));
-            world.has_strangers()
+            world.may_have_unobserved_members()
         };
-        assert!(!has_strangers(true));
-        assert!(has_strangers(false));
+        assert!(!may_have_unobserved_members(true));
+        assert!(may_have_unobserved_members(false));
     }
 }

@@ -22,7 +22,7 @@ pub struct Placement {
     pub aggregated: bool,
     /// Whether the choice depends on the members of other workloads, or on unread criteria.
     /// The dialect does not read these criteria.
-    pub minds_others: bool,
+    pub depends_on_other_workloads: bool,
     /// Whether the workload must not be where other workloads of its group are.
     pub keeps_apart: bool,
 }

@@ -189,7 +189,7 @@ impl World {
 
     /// Whether there may be members that were never observed.
     #[must_use]
-    pub fn has_strangers(&self) -> bool {
+    pub fn may_have_unobserved_members(&self) -> bool {
         self.begun_late || !self.strangers.is_empty()
     }
 

@@ -7,7 +7,7 @@ use capsize_sorted::CollectSorted;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::allowance::allowance;
-use super::outline::{EventKind, Outline, OutlineEvent, Track};
+use super::outline::{EventKind, EventSubject, Outline, OutlineEvent};
 
 /// The result of a comparison.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct Comparison {
 pub struct Difference {
     /// The subject of the event, by its name in the first history.
     /// Events of the second history have the name of the matching member in the first.
-    pub track: Track,
+    pub track: EventSubject,
     /// The event.
     pub what: EventKind,
     /// The time in each history since the first disturbance.
@@ -121,14 +121,14 @@ impl Sides<'_> {
     /// Compares `member` of the first history with `part` of the second.
     fn member(&self, member: Option<&str>, part: Option<&str>) -> PartialComparison {
         let workloads = |outline: &Outline, member: Option<&str>| -> Vec<_> {
-            let of_it = |track: &&Track| track.member.as_deref() == member;
+            let of_it = |track: &&EventSubject| track.member.as_deref() == member;
             outline.tracks.keys().filter(of_it).map(|track| track.workload.clone()).collect()
         };
         let all: BTreeSet<_> =
             workloads(self.first, member).into_iter().chain(workloads(self.second, part)).collect_sorted();
         let mut found = PartialComparison::default();
         for workload in all {
-            let track = |member: Option<&str>| Track {
+            let track = |member: Option<&str>| EventSubject {
                 member: member.map(str::to_owned),
                 workload: workload.clone(),
             };
@@ -139,7 +139,7 @@ impl Sides<'_> {
         found
     }
 
-    fn track(&self, track: &Track, events: [&[OutlineEvent]; 2]) -> PartialComparison {
+    fn track(&self, track: &EventSubject, events: [&[OutlineEvent]; 2]) -> PartialComparison {
         let sequences: BTreeSet<_> =
             events.iter().copied().flatten().map(|each| each.what.sequence()).collect_sorted();
         let mut found = PartialComparison::default();
@@ -153,7 +153,7 @@ impl Sides<'_> {
     }
 
     /// Compares one sequence of events. The order of events has a meaning only within a sequence.
-    fn sequence(&self, track: &Track, events: [&[OutlineEvent]; 2]) -> PartialComparison {
+    fn sequence(&self, track: &EventSubject, events: [&[OutlineEvent]; 2]) -> PartialComparison {
         let mut found = PartialComparison::default();
         let whats = events.map(|each| each.iter().map(|event| &event.what).collect::<Vec<_>>());
         for op in capture_diff_slices(Algorithm::Lcs, &whats[0], &whats[1]) {
@@ -175,7 +175,7 @@ impl Sides<'_> {
     }
 
     /// Records an event that happened in both histories.
-    fn pair(&self, track: &Track, pair: [&OutlineEvent; 2], found: &mut PartialComparison) {
+    fn pair(&self, track: &EventSubject, pair: [&OutlineEvent; 2], found: &mut PartialComparison) {
         let [first, second] = pair;
         let allowed = self.allowed(&first.what);
         found.matched += 1;
@@ -192,7 +192,7 @@ impl Sides<'_> {
 
     /// Records an event that happened in one history only.
     /// It is no difference if the other history ended too early to show it.
-    fn alone(&self, track: &Track, event: &OutlineEvent, side: usize, found: &mut PartialComparison) {
+    fn alone(&self, track: &EventSubject, event: &OutlineEvent, side: usize, found: &mut PartialComparison) {
         let other = [self.second, self.first][side];
         let allowed = self.allowed(&event.what);
         if event.at + allowed < other.end {
@@ -249,10 +249,10 @@ mod tests {
     type Row = (&'static str, bool, u64, EventKind);
 
     fn outline(rows: &[Row], end: u64) -> Outline {
-        let mut tracks: BTreeMap<Track, Vec<OutlineEvent>> = BTreeMap::new();
+        let mut tracks: BTreeMap<EventSubject, Vec<OutlineEvent>> = BTreeMap::new();
         for (member, in_workload, at, what) in rows {
             let workload = in_workload.then(|| WorkloadKey::new("Deployment", "default", "web"));
-            let track = Track { member: Some((*member).to_owned()), workload };
+            let track = EventSubject { member: Some((*member).to_owned()), workload };
             tracks
                 .entry(track)
                 .or_default()

@@ -7,4 +7,4 @@ mod compare;
 mod outline;
 
 pub use compare::{Comparison, Difference, compare};
-pub use outline::{EventKind, Outline, OutlineEvent, Outliner, Track};
+pub use outline::{EventKind, EventSubject, Outline, OutlineEvent, Outliner};

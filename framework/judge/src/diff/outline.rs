@@ -15,14 +15,14 @@ use capsize_history::{Entry, FaultKind, Kind, Mark};
 /// The subject of events: a member, or a workload in it.
 /// Without either, the subject is the whole fleet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Track {
+pub struct EventSubject {
     /// The member.
     pub member: Option<String>,
     /// The workload in it.
     pub workload: Option<WorkloadKey>,
 }
 
-impl fmt::Display for Track {
+impl fmt::Display for EventSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let member = self.member.as_deref().unwrap_or("the fleet");
         match &self.workload {
@@ -122,7 +122,7 @@ pub struct Outline {
     pub timings: Timings,
     /// The events of each track since the first disturbance, in order.
     /// The first events describe the state at that time.
-    pub tracks: BTreeMap<Track, Vec<OutlineEvent>>,
+    pub tracks: BTreeMap<EventSubject, Vec<OutlineEvent>>,
     /// The end of the history since the first disturbance.
     pub end: Duration,
 }
@@ -134,7 +134,7 @@ pub struct Outliner {
     title: String,
     target: String,
     timings: Timings,
-    tracks: BTreeMap<Track, Vec<OutlineEvent>>,
+    tracks: BTreeMap<EventSubject, Vec<OutlineEvent>>,
     /// The time of the first disturbance.
     began: Option<Duration>,
     /// The workloads that existed then. Other workloads do not belong to the scenario.
@@ -195,7 +195,7 @@ impl Outliner {
         }
         match disturbance {
             Some((member, how)) => {
-                self.note(fact.at, Track { member, workload: None }, EventKind::Disturbed(how));
+                self.note(fact.at, EventSubject { member, workload: None }, EventKind::Disturbed(how));
             }
             None => self.change(fact.at, fact.change),
         }
@@ -269,7 +269,7 @@ impl Outliner {
 
     /// Records an event, unless the track is in that state already.
     /// An example of such a state is a manifest that is delivered again.
-    fn note(&mut self, at: Duration, mut track: Track, what: EventKind) {
+    fn note(&mut self, at: Duration, mut track: EventSubject, what: EventKind) {
         if let Some(workload) = &mut track.workload {
             if !self.workloads.contains(workload) {
                 return;
@@ -287,12 +287,12 @@ impl Outliner {
     }
 }
 
-fn of_member(name: &str) -> Track {
-    Track { member: Some(name.to_owned()), workload: None }
+fn of_member(name: &str) -> EventSubject {
+    EventSubject { member: Some(name.to_owned()), workload: None }
 }
 
-fn within(workload: &WorkloadKey, member: &str) -> Track {
-    Track { member: Some(member.to_owned()), workload: Some(workload.clone()) }
+fn within(workload: &WorkloadKey, member: &str) -> EventSubject {
+    EventSubject { member: Some(member.to_owned()), workload: Some(workload.clone()) }
 }
 
 fn brief(taint: &Taint) -> String {

@@ -1,6 +1,8 @@
 //! The guarantees: one small state machine over facts for each, and the catalogue of all.
 //!
-//! The dialects produce the facts, and the reports format the verdicts.
+//! The dialects produce the facts, and the reports format the verdicts. In the words of the facts, a record is the object
+//! that assigns a workload to members (a binding), and a manifest the object that delivers it to one member (a Work). The letters of
+//! requirements, for example in T9, are explained in `engine/coverage.rs`.
 
 mod availability;
 mod delivery;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::workload_numbers::WorkloadState;
-use super::{Move, Outage, Summary, WorkloadNumbers};
+use super::{Outage, Summary, WorkloadEffect, WorkloadNumbers};
 use capsize_history::digest::Table;
 use capsize_history::facts::{
     Change, Fact, Health, Scheduling, TaintEffect, Workload, WorkloadKey, World, sum,
@@ -125,7 +125,7 @@ impl NumbersBuilder {
         };
         let moves = self.on.get(member).into_iter().flatten().filter(assigned).map(|key| {
             let members = world.workloads.get(key).map_or(0, |workload| workload.assignment.len());
-            Move::new(key.clone(), members)
+            WorkloadEffect::new(key.clone(), members)
         });
         let outage = Outage::new(member.to_owned(), fault.to_owned(), at, moves.collect());
         self.open.insert(member.to_owned(), OpenOutage { order: self.begun, faults: 1, outage });
@@ -164,7 +164,7 @@ impl NumbersBuilder {
         &mut self,
         workload: &WorkloadKey,
         member: &str,
-        of: impl Fn(&mut Move) -> &mut Option<Duration>,
+        of: impl Fn(&mut WorkloadEffect) -> &mut Option<Duration>,
         at: Duration,
     ) {
         let Some(open) = self.open.get_mut(member) else { return };

@@ -8,6 +8,6 @@ mod summary;
 mod workload_numbers;
 
 pub use builder::{Numbers, NumbersBuilder};
-pub use outage::{Move, Outage};
-pub use summary::{Milestone, Spread, Summary};
+pub use outage::{Outage, WorkloadEffect};
+pub use summary::{Milestone, Percentiles, Summary};
 pub use workload_numbers::{WorkloadNumbers, reachable_replicas, requested_replicas};

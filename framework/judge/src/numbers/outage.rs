@@ -21,12 +21,12 @@ pub struct Outage {
     /// The time until the member had a taint that evicts.
     pub tainted: Option<Duration>,
     /// The workloads that were assigned to the member when the fault began.
-    pub moves: Vec<Move>,
+    pub moves: Vec<WorkloadEffect>,
 }
 
 /// The effect of an outage on one workload.
 #[derive(Clone, Debug)]
-pub struct Move {
+pub struct WorkloadEffect {
     /// The workload.
     pub workload: WorkloadKey,
     /// The time until its eviction from the member began.
@@ -42,18 +42,19 @@ pub struct Move {
 }
 
 impl Outage {
-    pub(super) fn new(member: String, fault: String, began: Duration, moves: Vec<Move>) -> Self {
+    pub(super) fn new(member: String, fault: String, began: Duration, moves: Vec<WorkloadEffect>) -> Self {
         Self { member, fault, began, lasted: None, detected: None, tainted: None, moves }
     }
 
     /// Returns true if the outage has ended, and every eviction that it caused is complete.
     pub(super) fn is_over(&self, ready: bool) -> bool {
-        let moved = |each: &Move| each.evicted.is_none() || (each.served.is_some() && each.gone.is_some());
+        let moved =
+            |each: &WorkloadEffect| each.evicted.is_none() || (each.served.is_some() && each.gone.is_some());
         self.lasted.is_some() && ready && self.moves.iter().all(moved)
     }
 }
 
-impl Move {
+impl WorkloadEffect {
     pub(super) fn new(workload: WorkloadKey, members: usize) -> Self {
         Self { workload, evicted: None, placed: None, served: None, gone: None, members }
     }

@@ -45,7 +45,7 @@ impl Milestone {
 
 /// The distribution of durations: their number, the median, the 95th percentile, and the longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spread {
+pub struct Percentiles {
     /// The number of durations.
     pub count: u64,
     /// The median.
@@ -118,7 +118,7 @@ impl Summary {
 
     /// Returns the times until each milestone, over all faults.
     #[must_use]
-    pub fn overall(&self) -> Vec<(Milestone, Spread)> {
+    pub fn overall(&self) -> Vec<(Milestone, Percentiles)> {
         let mut all: BTreeMap<Milestone, Times> = BTreeMap::new();
         for ((milestone, _), times) in &self.times {
             all.entry(*milestone).or_default().add(times);
@@ -127,7 +127,7 @@ impl Summary {
     }
 
     /// Returns the times until each milestone, by the kind of fault.
-    pub fn by_fault(&self) -> impl Iterator<Item = (Milestone, &str, Spread)> {
+    pub fn by_fault(&self) -> impl Iterator<Item = (Milestone, &str, Percentiles)> {
         self.times.iter().map(|((milestone, fault), times)| (*milestone, fault.as_str(), times.spread()))
     }
 }
@@ -145,9 +145,9 @@ impl Times {
         let _ = self.all.add(&other.all);
     }
 
-    fn spread(&self) -> Spread {
+    fn spread(&self) -> Percentiles {
         let at = |quantile| Duration::from_millis(self.all.value_at_quantile(quantile)).min(self.max);
-        Spread { count: self.all.len(), p50: at(0.5), p95: at(0.95), max: self.max }
+        Percentiles { count: self.all.len(), p50: at(0.5), p95: at(0.95), max: self.max }
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
         summaries[0].add_outage(&outage("partition", None, 45_000));
         let [mut all, second] = summaries;
         all.add(&second);
-        let spread = Spread {
+        let spread = Percentiles {
             count: 100,
             p50: Duration::from_millis(50),
             p95: Duration::from_millis(95),

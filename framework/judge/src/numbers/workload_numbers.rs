@@ -1,4 +1,4 @@
-//! Measures double runs, zero runs, lost reach and evictions of one workload over time.
+//! Measures surplus and missing replicas, unreachable copies, and evictions of one workload.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,6 @@
-//! Lists the names of all timings, and writes their values in seconds for headers of histories.
+//! Lists the names of the timings that are lengths of time, and writes their values in seconds.
+//!
+//! Headers of histories contain the values.
 
 use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value};
@@ -6,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Timings;
 
 impl Timings {
-    /// The names of all timings.
+    /// The names of all timings that are lengths of time.
     pub const NAMES: [&str; 19] = [
         "statusUpdateFrequency",
         "failureThreshold",
@@ -29,7 +31,7 @@ impl Timings {
         "skew",
     ];
 
-    /// Alternative names of some timings: the flags of Kubernetes' own controllers.
+    /// Alternative names of some timings: flags of kube-controller-manager, and one for Leases.
     pub const ALIASES: [&str; 5] = [
         "leaseRenewInterval",
         "nodeMonitorPeriod",

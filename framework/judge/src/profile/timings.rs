@@ -39,7 +39,7 @@ pub struct Timings {
     #[serde(default, with = "length::optional")]
     #[schemars(with = "Option<String>")]
     pub startup_grace_period: Option<Duration>,
-    /// The time until a member that is not ready is tainted or drained.
+    /// The time until a member that is not ready is tainted, or until its pods are deleted.
     /// The taint is `NoExecute` (with `AutomaticNoExecute`). The member must be not ready for the whole time.
     #[serde(with = "length::required")]
     #[schemars(with = "String")]

@@ -3,11 +3,11 @@
 use capsize_history::EventType;
 use serde_json::json;
 
-use crate::nodes::{HistoryBuilder, PROFILE, cluster_by, holds, shows, violates};
+use crate::nodes::{NodeHistoryBuilder, PROFILE, cluster_by, holds, shows, violates};
 
 /// Three nodes of one zone and one of another, with an eviction timeout of twenty seconds.
 /// The nodes in `silent` send nothing after 1 s, and are unknown at 7.9 s; the others send heartbeats until `end`.
-fn unhealthy(silent: &[&str], end: u32) -> HistoryBuilder {
+fn unhealthy(silent: &[&str], end: u32) -> NodeHistoryBuilder {
     let profile = PROFILE
         .replace("ZonedEvictions, TellsDisruption", "DrainsAfterTimeout")
         .replace("failoverEvictionTimeout: 0s", "failoverEvictionTimeout: 20s");
@@ -17,7 +17,7 @@ fn unhealthy(silent: &[&str], end: u32) -> HistoryBuilder {
 }
 
 /// Every four seconds, the nodes that are not silent send a heartbeat.
-fn with_heartbeats(history: HistoryBuilder, silent: &[&str], from: u32, end: u32) -> HistoryBuilder {
+fn with_heartbeats(history: NodeHistoryBuilder, silent: &[&str], from: u32, end: u32) -> NodeHistoryBuilder {
     let others: Vec<_> = ["a1", "a2", "a3", "b1"].into_iter().filter(|name| !silent.contains(name)).collect();
     (from..=end).step_by(4).fold(history, |history, second| {
         others.iter().fold(history.at(f64::from(second)), |history, name| history.lease(name, second))
@@ -25,12 +25,18 @@ fn with_heartbeats(history: HistoryBuilder, silent: &[&str], from: u32, end: u32
 }
 
 /// The pod of a node, with an owner of this kind; it is in deletion if `deleted` is true.
-fn pod(history: HistoryBuilder, node: &str, owner: &str, deleted: bool) -> HistoryBuilder {
+fn pod(history: NodeHistoryBuilder, node: &str, owner: &str, deleted: bool) -> NodeHistoryBuilder {
     named_pod(history, &format!("on-{node}"), node, owner, deleted)
 }
 
 /// The same for a pod with this name.
-fn named_pod(history: HistoryBuilder, name: &str, node: &str, owner: &str, deleted: bool) -> HistoryBuilder {
+fn named_pod(
+    history: NodeHistoryBuilder,
+    name: &str,
+    node: &str,
+    owner: &str,
+    deleted: bool,
+) -> NodeHistoryBuilder {
     let owner = json!({"apiVersion": "apps/v1", "kind": owner, "name": "web", "uid": "u"});
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -43,7 +49,7 @@ fn named_pod(history: HistoryBuilder, name: &str, node: &str, owner: &str, delet
     history.sees(EventType::Modified, pod)
 }
 
-fn drained(history: HistoryBuilder, node: &str) -> HistoryBuilder {
+fn drained(history: NodeHistoryBuilder, node: &str) -> NodeHistoryBuilder {
     pod(history, node, "Deployment", true)
 }
 

@@ -1,20 +1,20 @@
 //! Tests evictions of pods by controllers that write no reason, or that move their deadlines.
 //! Such controllers behave in another way than those of Kubernetes.
 //!
-//! In a scenario, nobody else deletes pods without a mark.
+//! In the history of a scenario, each deletion by a person has a mark. A deletion without a mark is by the controllers.
 
 use capsize_history::EventType;
 use serde_json::{Value, json};
 
-use crate::nodes::{HistoryBuilder, PROFILE, cluster_by, holds, violates};
+use crate::nodes::{NodeHistoryBuilder, PROFILE, cluster_by, holds, violates};
 
 /// A cluster whose controllers write no condition on the pods that they delete.
-fn cluster() -> HistoryBuilder {
+fn cluster() -> NodeHistoryBuilder {
     cluster_by(&PROFILE.replace("TellsDisruption, ", "").replace("ZonedEvictions, ", ""), 2, 0)
 }
 
 /// Pod `p` on `a1` with these tolerations; in deletion if `deleted`.
-fn tolerant(history: HistoryBuilder, tolerations: &Value, deleted: bool) -> HistoryBuilder {
+fn tolerant(history: NodeHistoryBuilder, tolerations: &Value, deleted: bool) -> NodeHistoryBuilder {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
         "spec": {"nodeName": "a1", "tolerations": tolerations},
@@ -26,7 +26,7 @@ fn tolerant(history: HistoryBuilder, tolerations: &Value, deleted: bool) -> Hist
 }
 
 /// The pod, which tolerates every taint for 5 s.
-fn pod(history: HistoryBuilder, deleted: bool) -> HistoryBuilder {
+fn pod(history: NodeHistoryBuilder, deleted: bool) -> NodeHistoryBuilder {
     let all = json!([{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}]);
     tolerant(history, &all, deleted)
 }
@@ -46,7 +46,7 @@ fn a_pod_that_is_deleted_without_any_taint_was_evicted_without_cause() {
 }
 
 /// The pod, which tolerates the taint `long` for 20 s and the taint `short` for 5 s.
-fn patient(history: HistoryBuilder, deleted: bool) -> HistoryBuilder {
+fn patient(history: NodeHistoryBuilder, deleted: bool) -> NodeHistoryBuilder {
     let tolerates = |key: &str, seconds: u64| {
         json!({
             "key": format!("node.kubernetes.io/{key}"), "operator": "Exists", "effect": "NoExecute",
@@ -58,8 +58,8 @@ fn patient(history: HistoryBuilder, deleted: bool) -> HistoryBuilder {
 
 #[test]
 fn a_deadline_may_move_to_that_of_another_taint() {
-    let reported = |history: HistoryBuilder, times: &[u32]| {
-        let renewed = |history: HistoryBuilder, second: &u32| {
+    let reported = |history: NodeHistoryBuilder, times: &[u32]| {
+        let renewed = |history: NodeHistoryBuilder, second: &u32| {
             history.at(f64::from(*second)).lease("a1", *second).lease("a2", *second)
         };
         times.iter().fold(history, renewed)

@@ -1,4 +1,4 @@
-//! Assertions on violations, and a test that `docs/violations.md` shows all of them.
+//! Asserts violations, and checks that `docs/violations.md` shows an example for each guarantee.
 
 use std::path::PathBuf;
 use std::sync::Mutex;

@@ -1,6 +1,6 @@
-//! Tests of the guarantees about lost members and moves that any implementation may promise.
+//! Tests of the guarantees that do not depend on Karmada, such as those about lost members.
 //!
-//! The stories use a dialect that is data, so that each fact takes one small object.
+//! The histories use a small dialect that is defined in a YAML file, so that each fact takes one small object.
 
 use capsize_dialect::Dialect;
 use capsize_history::EventType::{Added, Deleted, Modified};
@@ -22,7 +22,7 @@ const FEATURES: &str = "[LeaseHeartbeats, ChecksLeasesAtExpiry, SteadyRecovery, 
     HaltsWhenNoneReady, ReplacesBeforeRemoval, RemovesLeftCopies, ReportsLostCopies, ReportsRollouts]";
 
 /// A history that is built step by step.
-struct HistoryBuilder {
+struct DialectHistoryBuilder {
     now: f64,
     version: u64,
     judge: Judge,
@@ -31,7 +31,7 @@ struct HistoryBuilder {
     graces: BTreeMap<String, u64>,
 }
 
-impl HistoryBuilder {
+impl DialectHistoryBuilder {
     /// The members m1, m2 and m3 are ready, and a workload is assigned to m1 and m2.
     fn new() -> Self {
         Self::by(FEATURES)
@@ -157,7 +157,7 @@ fn kept(id: &str, (_, verdicts): &(Vec<Fact>, Vec<Verdict>)) {
 
 #[test]
 fn silence_counts_from_the_last_renewal() {
-    let renewing = || HistoryBuilder::new().renewed("m1", 9).at(11.0).renewed("m1", 11);
+    let renewing = || DialectHistoryBuilder::new().renewed("m1", 9).at(11.0).renewed("m1", 11);
     shows("HEALTH-08", &renewing().at(15.0).health("m1", "Unknown").until(16.0));
     kept("HEALTH-08", &renewing().at(19.5).health("m1", "Unknown").until(20.0));
     // It is too late, because nothing was renewed for the grace period, two rounds of the monitor and the latency.
@@ -166,8 +166,9 @@ fn silence_counts_from_the_last_renewal() {
 
 #[test]
 fn silence_lasts_for_the_present_grace_period() {
-    let reported = || HistoryBuilder::new().renewed("m1", 9).at(11.0).renewed("m1", 11);
-    let unknown = |history: HistoryBuilder, at: f64| history.at(at).health("m1", "Unknown").until(at + 0.5);
+    let reported = || DialectHistoryBuilder::new().renewed("m1", 9).at(11.0).renewed("m1", 11);
+    let unknown =
+        |history: DialectHistoryBuilder, at: f64| history.at(at).health("m1", "Unknown").until(at + 0.5);
     let raised = || reported().at(15.0).grace("m1", 20);
     assert_eq!(violated(&raised().until(33.9).1), [""; 0]);
     breaks("HEALTH-08", &raised().until(34.1).1);
@@ -184,7 +185,7 @@ fn silence_lasts_for_the_present_grace_period() {
 #[test]
 fn a_lease_that_is_checked_once_in_a_grace_period_may_be_over_for_as_long() {
     let features = FEATURES.replace(" ChecksLeasesAtExpiry,", "");
-    let reported = || HistoryBuilder::by(&features).renewed("m1", 9).at(11.0).renewed("m1", 11);
+    let reported = || DialectHistoryBuilder::by(&features).renewed("m1", 9).at(11.0).renewed("m1", 11);
     kept("HEALTH-08", &reported().at(29.5).health("m1", "Unknown").until(30.0));
     breaks("HEALTH-08", &reported().until(30.1).1);
     breaks("HEALTH-08", &reported().at(18.5).health("m1", "Unknown").until(19.0).1);
@@ -193,7 +194,7 @@ fn a_lease_that_is_checked_once_in_a_grace_period_may_be_over_for_as_long() {
 #[test]
 fn a_clock_that_is_wrong_by_some_seconds_shifts_the_silence_by_as_much() {
     let wrong = json!({"fault": "skew", "cluster": "m1", "state": "begin", "seconds": 4.0});
-    let renewing = HistoryBuilder::new().mark(wrong).renewed("m1", 9).at(11.0).renewed("m1", 11);
+    let renewing = DialectHistoryBuilder::new().mark(wrong).renewed("m1", 9).at(11.0).renewed("m1", 11);
     kept("HEALTH-08", &renewing.at(15.5).health("m1", "Unknown").until(16.0));
 }
 
@@ -201,14 +202,15 @@ fn a_clock_that_is_wrong_by_some_seconds_shifts_the_silence_by_as_much() {
 fn a_clock_that_is_right_again_shifts_no_silence_once_its_renewals_are_the_newest() {
     let skew = |state: &str| json!({"fault": "skew", "cluster": "m1", "state": state, "seconds": 4.0});
     let right = || {
-        HistoryBuilder::new()
+        DialectHistoryBuilder::new()
             .mark(skew("begin"))
             .renewed("m1", 9)
             .at(11.0)
             .mark(skew("end"))
             .renewed("m1", 11)
     };
-    let unknown = |history: HistoryBuilder, at: f64| history.at(at).health("m1", "Unknown").until(at + 0.5);
+    let unknown =
+        |history: DialectHistoryBuilder, at: f64| history.at(at).health("m1", "Unknown").until(at + 0.5);
     // Until 15 s a renewal from the time when the clock was ahead may be the newest.
     kept("HEALTH-08", &unknown(right().at(14.0).renewed("m1", 14), 18.5));
     breaks("HEALTH-08", &unknown(right().at(16.0).renewed("m1", 16), 20.5).1);
@@ -216,11 +218,12 @@ fn a_clock_that_is_right_again_shifts_no_silence_once_its_renewals_are_the_newes
 
 #[test]
 fn a_member_that_is_ready_again_stays_ready() {
-    let back = || HistoryBuilder::new().health("m1", "Unknown").at(20.0).health("m1", "Ready");
+    let back = || DialectHistoryBuilder::new().health("m1", "Unknown").at(20.0).health("m1", "Ready");
     shows("HEALTH-09", &back().at(20.1).health("m1", "Unknown").until(21.0));
     kept("HEALTH-09", &back().at(29.0).health("m1", "Unknown").until(30.0));
     let skew = |state: &str| json!({"fault": "skew", "cluster": "m1", "state": state, "seconds": 300.0});
-    let skewed = HistoryBuilder::new().mark(skew("begin")).at(15.0).mark(skew("end")).health("m1", "Unknown");
+    let skewed =
+        DialectHistoryBuilder::new().mark(skew("begin")).at(15.0).mark(skew("end")).health("m1", "Unknown");
     let again = skewed.at(20.0).health("m1", "Ready").at(20.1).health("m1", "Unknown").until(21.0);
     // The stamps before 15 s are later than all renewals since then.
     assert!(!violated(&again.1).contains(&"HEALTH-09"));
@@ -230,7 +233,8 @@ fn a_member_that_is_ready_again_stays_ready() {
 fn a_member_that_has_never_reported_may_have_either_health_taint() {
     let tainted = |key: &str| json!([{"key": key, "effect": "NoSchedule"}]);
     let again = |key: &str| {
-        let new = HistoryBuilder::by("[HealthProbes]").at(11.0).cluster("m4", "", tainted("unreachable"));
+        let new =
+            DialectHistoryBuilder::by("[HealthProbes]").at(11.0).cluster("m4", "", tainted("unreachable"));
         let removed = new.at(12.0).cluster("m4", "", json!([]));
         violated(&removed.at(12.2).cluster("m4", "", tainted(key)).until(15.0).1)
     };
@@ -243,7 +247,7 @@ fn a_member_that_has_never_reported_may_have_either_health_taint() {
 fn the_time_on_a_taint_is_true() {
     let tainted = |time: &str| {
         let taint = json!([{"key": "unreachable", "effect": "NoExecute", "timeAdded": time}]);
-        HistoryBuilder::new().cluster("m1", "Unknown", taint).until(11.0)
+        DialectHistoryBuilder::new().cluster("m1", "Unknown", taint).until(11.0)
     };
     shows("TAINT-11", &tainted("2030-01-01T00:00:40Z"));
     kept("TAINT-11", &tainted("2030-01-01T00:00:10Z"));
@@ -252,9 +256,9 @@ fn the_time_on_a_taint_is_true() {
 #[test]
 fn a_health_taint_that_replaces_another_one_may_keep_its_time() {
     let taint = |key: &str| json!([{"key": key, "effect": "NoExecute", "timeAdded": "2030-01-01T00:00:10Z"}]);
-    let swapped = HistoryBuilder::new().cluster("m1", "NotReady", taint("not-ready")).at(30.0);
+    let swapped = DialectHistoryBuilder::new().cluster("m1", "NotReady", taint("not-ready")).at(30.0);
     kept("TAINT-11", &swapped.cluster("m1", "Unknown", taint("unreachable")).until(31.0));
-    let later = HistoryBuilder::new().cluster("m1", "NotReady", taint("not-ready")).at(20.0).cluster(
+    let later = DialectHistoryBuilder::new().cluster("m1", "NotReady", taint("not-ready")).at(20.0).cluster(
         "m1",
         "Ready",
         json!([]),
@@ -266,7 +270,7 @@ fn a_health_taint_that_replaces_another_one_may_keep_its_time() {
 fn a_taint_that_an_older_write_restores_must_go_within_latency() {
     let taint =
         || json!([{"key": "unreachable", "effect": "NoExecute", "timeAdded": "2030-01-01T00:00:10Z"}]);
-    let tainted = || HistoryBuilder::new().cluster("m1", "Unknown", taint()).at(30.0);
+    let tainted = || DialectHistoryBuilder::new().cluster("m1", "Unknown", taint()).at(30.0);
     let restored = || tainted().cluster("m1", "Ready", json!([])).at(30.1).cluster("m1", "Ready", taint());
     kept("TAINT-11", &restored().at(30.2).cluster("m1", "Ready", json!([])).until(60.0));
     breaks("TAINT-11", &restored().until(60.0).1);
@@ -277,27 +281,31 @@ fn a_taint_that_an_older_write_restores_must_go_within_latency() {
 #[test]
 fn nothing_leaves_while_no_member_is_ready() {
     let lost = || {
-        HistoryBuilder::new().health("m1", "Unknown").health("m2", "Unknown").health("m3", "Unknown").at(20.0)
+        DialectHistoryBuilder::new()
+            .health("m1", "Unknown")
+            .health("m2", "Unknown")
+            .health("m3", "Unknown")
+            .at(20.0)
     };
     let gone = json!({"members": ["m2"]});
     shows("EVICTION-17", &lost().record(gone.clone()).until(21.0));
     kept("EVICTION-17", &lost().health("m1", "Ready").until(21.0));
-    let one_is_left = HistoryBuilder::new().health("m1", "Unknown").at(20.0).record(gone);
+    let one_is_left = DialectHistoryBuilder::new().health("m1", "Unknown").at(20.0).record(gone);
     assert!(violated(&one_is_left.until(21.0).1).is_empty());
 }
 
 #[test]
 fn a_lost_member_is_not_chosen() {
-    let lost = || HistoryBuilder::new().health("m3", "Unknown").at(20.0);
+    let lost = || DialectHistoryBuilder::new().health("m3", "Unknown").at(20.0);
     shows("PLACEMENT-17", &lost().record(json!({"members": ["m1", "m2", "m3"]})).until(21.0));
-    let ready = HistoryBuilder::new().at(20.0).record(json!({"members": ["m1", "m2", "m3"]}));
+    let ready = DialectHistoryBuilder::new().at(20.0).record(json!({"members": ["m1", "m2", "m3"]}));
     kept("PLACEMENT-17", &ready.until(21.0));
 }
 
 #[test]
 fn a_member_that_is_chosen_again_keeps_its_copy() {
     let back = || {
-        let lost = HistoryBuilder::new().copy("m1", Added, 2).at(12.0).health("m1", "Unknown");
+        let lost = DialectHistoryBuilder::new().copy("m1", Added, 2).at(12.0).health("m1", "Unknown");
         lost.at(16.0).record(json!({"members": ["m2"]})).at(30.0).health("m1", "Ready")
     };
     let again = || json!({"members": ["m1", "m2"]});
@@ -308,7 +316,8 @@ fn a_member_that_is_chosen_again_keeps_its_copy() {
 
 #[test]
 fn a_copy_that_moves_without_an_outage_may_be_lost() {
-    let away = || HistoryBuilder::new().copy("m1", Added, 2).at(12.0).record(json!({"members": ["m2"]}));
+    let away =
+        || DialectHistoryBuilder::new().copy("m1", Added, 2).at(12.0).record(json!({"members": ["m2"]}));
     let again = json!({"members": ["m1", "m2"]});
     let late = away().at(13.0).record(again.clone()).at(13.1).copy("m1", Deleted, 2).until(30.0);
     assert!(violated(&late.1).is_empty());
@@ -325,7 +334,7 @@ fn a_copy_that_moves_without_an_outage_may_be_lost() {
 fn a_copy_in_an_unknown_member_is_not_reported_as_available() {
     let lost = |available: u64| {
         let reported = json!({"members": ["m1", "m2"], "available": available});
-        let history = HistoryBuilder::new().record(json!({"members": ["m1", "m2"], "available": 2}));
+        let history = DialectHistoryBuilder::new().record(json!({"members": ["m1", "m2"], "available": 2}));
         history.at(12.0).health("m1", "Unknown").at(12.5).record(reported)
     };
     shows("STATUS-04", &lost(2).until(13.2));
@@ -340,7 +349,7 @@ fn a_rollout_is_reported_when_it_is_complete() {
     };
     let done = |rolled_out: &str| {
         let history =
-            HistoryBuilder::new().record(status("False")).work("m1", Added, true).copy("m1", Added, 2);
+            DialectHistoryBuilder::new().record(status("False")).work("m1", Added, true).copy("m1", Added, 2);
         history.at(12.0).record(status(rolled_out)).until(22.0)
     };
     shows("STATUS-05", &done("False"));
@@ -350,7 +359,7 @@ fn a_rollout_is_reported_when_it_is_complete() {
 #[test]
 fn a_move_replaces_a_copy_before_it_removes_it() {
     let moved = |ready: u64| {
-        let history = HistoryBuilder::new()
+        let history = DialectHistoryBuilder::new()
             .record(json!({"members": ["m1"]}))
             .work("m1", Added, true)
             .copy("m1", Added, 2);
@@ -363,7 +372,8 @@ fn a_move_replaces_a_copy_before_it_removes_it() {
 
 #[test]
 fn a_copy_that_was_replaced_goes_when_its_member_is_back() {
-    let left = || HistoryBuilder::new().copy("m1", Added, 2).at(12.0).record(json!({"members": ["m2"]}));
+    let left =
+        || DialectHistoryBuilder::new().copy("m1", Added, 2).at(12.0).record(json!({"members": ["m2"]}));
     shows("AVAILABILITY-02", &left().until(24.1));
     kept("AVAILABILITY-02", &left().at(20.0).copy("m1", Deleted, 2).until(25.0));
     let cut = json!({"fault": "partition", "cluster": "m1", "state": "begin"});
@@ -373,9 +383,9 @@ fn a_copy_that_was_replaced_goes_when_its_member_is_back() {
 #[test]
 fn a_cluster_may_bring_a_copy_when_it_joins_again() {
     let object = json!({"apiVersion": "example.com/v1", "kind": "Cluster", "metadata": {"name": "m1"}});
-    let gone = |history: HistoryBuilder| history.event(CONTROL_PLANE, Deleted, object.clone());
-    let moved = |history: HistoryBuilder| history.record(json!({"members": ["m2"]}));
-    let copied = || HistoryBuilder::new().copy("m1", Added, 2).at(12.0);
+    let gone = |history: DialectHistoryBuilder| history.event(CONTROL_PLANE, Deleted, object.clone());
+    let moved = |history: DialectHistoryBuilder| history.record(json!({"members": ["m2"]}));
+    let copied = || DialectHistoryBuilder::new().copy("m1", Added, 2).at(12.0);
     for left in [gone(moved(copied()).at(13.0)), moved(gone(copied()).at(13.0))] {
         assert!(violated(&left.at(20.0).health("m1", "Ready").until(60.0).1).is_empty());
     }
@@ -384,7 +394,7 @@ fn a_cluster_may_bring_a_copy_when_it_joins_again() {
 #[test]
 fn a_backup_may_bring_a_copy_back_that_was_removed() {
     let restore = |state: &str| json!({"fault": "restore", "cluster": "m1", "state": state});
-    let moved = HistoryBuilder::new().copy("m1", Added, 2).at(12.0).record(json!({"members": ["m2"]}));
+    let moved = DialectHistoryBuilder::new().copy("m1", Added, 2).at(12.0).record(json!({"members": ["m2"]}));
     let removed = moved.at(13.0).copy("m1", Deleted, 2).at(20.0).mark(restore("begin"));
     let back = removed.copy("m1", Added, 2).mark(restore("end")).until(60.0);
     assert!(!violated(&back.1).contains(&"AVAILABILITY-02"));
@@ -393,11 +403,11 @@ fn a_backup_may_bring_a_copy_back_that_was_removed() {
 #[test]
 fn a_copy_without_a_manifest_is_removed_when_its_agent_is_back() {
     let away = || {
-        let history = HistoryBuilder::new().work("m1", Added, true).copy("m1", Added, 2);
+        let history = DialectHistoryBuilder::new().work("m1", Added, true).copy("m1", Added, 2);
         history.at(20.0).health("m1", "Unknown").record(json!({"members": ["m2"]})).work("m1", Deleted, true)
     };
     let is_violated =
-        |history: HistoryBuilder, end: f64| violated(&history.until(end).1).contains(&"DELIVERY-05");
+        |history: DialectHistoryBuilder, end: f64| violated(&history.until(end).1).contains(&"DELIVERY-05");
     assert!(!is_violated(away(), 60.0));
     let back = || away().at(60.0).health("m1", "Ready");
     assert!(!is_violated(back().at(60.4).copy("m1", Deleted, 2), 80.0));

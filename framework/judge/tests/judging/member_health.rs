@@ -1,6 +1,6 @@
 //! Tests of the guarantees about health and taints, and about choices and evictions due to them.
 //!
-//! For each guarantee there is the smallest history that violates it and nothing else, and one on which it holds.
+//! For each guarantee in this file there is the smallest history that violates it and nothing else, and one on which it holds.
 
 use serde_json::json;
 

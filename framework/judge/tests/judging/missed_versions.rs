@@ -1,4 +1,4 @@
-//! Tests with versions that the recorder missed, and with objects that were replaced or lost.
+//! Tests of incomplete recordings, and further tests of delivery, policies and status.
 
 use capsize_history::EventType;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ fn pod(uid: &str, seconds: u64, condemned: bool, leaving: bool) -> Value {
 }
 
 /// a1 has a pod, and gets a taint at 2 s.
-fn tainted(pod: Value) -> nodes::HistoryBuilder {
+fn tainted(pod: Value) -> nodes::NodeHistoryBuilder {
     let history = cluster_by(nodes::PROFILE, 2, 0).at(1.2).sees(EventType::Added, pod).at(2.0);
     history.taint("a1", "first", "NoExecute").at(4.0).lease("a1", 4).lease("a2", 4)
 }
@@ -153,7 +153,7 @@ fn a_cluster_with_another_uid_is_the_same_while_everything_is_observed() {
 
 #[test]
 fn a_node_with_another_uid_is_another_one_only_after_a_silence() {
-    let identity = |history: nodes::HistoryBuilder, uid: &str| {
+    let identity = |history: nodes::NodeHistoryBuilder, uid: &str| {
         history.node("a1", |node| node["metadata"]["uid"] = uid.into())
     };
     let ahead = || {
@@ -163,11 +163,11 @@ fn a_node_with_another_uid_is_another_one_only_after_a_silence() {
             .lease("a2", 2)
             .at(3.0)
     };
-    let renewed = |history: nodes::HistoryBuilder, second: u32| {
+    let renewed = |history: nodes::NodeHistoryBuilder, second: u32| {
         history.at(f64::from(second)).lease("a1", second).lease("a2", second)
     };
     let observed =
-        |history: nodes::HistoryBuilder| [5, 8, 11].into_iter().fold(history, renewed).ends(13.0).0;
+        |history: nodes::NodeHistoryBuilder| [5, 8, 11].into_iter().fold(history, renewed).ends(13.0).0;
     // The Lease that was ahead counts on for the same Node.
     assert_eq!(observed(identity(ahead(), "two")), "NODE-01");
     let silence = ahead().mark(latency(3e9)).at(4.0).mark(latency(1.0));

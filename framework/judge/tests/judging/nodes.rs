@@ -1,4 +1,4 @@
-//! Small hand-written histories of nodes, with right and wrong reactions for each guarantee.
+//! Builds histories of nodes, and tests NODE-01 to NODE-14 with right and wrong reactions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,7 +40,7 @@ zones: {evictionPause: 10s, secondaryEvictionPause: 100s, large: 50, unhealthyPe
 ";
 
 /// A cluster with the zones `a` and `b`, built step by step.
-pub(crate) struct HistoryBuilder {
+pub(crate) struct NodeHistoryBuilder {
     judge: Judge,
     facts: Vec<Fact>,
     now: f64,
@@ -49,14 +49,15 @@ pub(crate) struct HistoryBuilder {
 }
 
 /// A cluster with this many nodes in each zone; all are ready, and send a heartbeat at 1 s.
-pub(crate) fn cluster(a: usize, b: usize) -> HistoryBuilder {
+pub(crate) fn cluster(a: usize, b: usize) -> NodeHistoryBuilder {
     cluster_by(PROFILE, a, b)
 }
 
 /// The same cluster, judged by `profile`.
-pub(crate) fn cluster_by(profile: &str, a: usize, b: usize) -> HistoryBuilder {
+pub(crate) fn cluster_by(profile: &str, a: usize, b: usize) -> NodeHistoryBuilder {
     let judge = Judge::new(Profile::parse("test.yaml", profile).unwrap());
-    let history = HistoryBuilder { judge, facts: Vec::new(), now: 0.0, version: 0, nodes: BTreeMap::new() };
+    let history =
+        NodeHistoryBuilder { judge, facts: Vec::new(), now: 0.0, version: 0, nodes: BTreeMap::new() };
     let mut history = history.mark(json!({"history": "v1", "scenario": "s"}));
     for (zone, count) in [("a", a), ("b", b)] {
         for number in 1..=count {
@@ -74,10 +75,10 @@ pub(crate) fn cluster_by(profile: &str, a: usize, b: usize) -> HistoryBuilder {
     for name in history.nodes.keys().cloned().collect::<Vec<_>>() {
         history = history.at(1.0).lease(&name, 1);
     }
-    HistoryBuilder { facts: Vec::new(), ..history }
+    NodeHistoryBuilder { facts: Vec::new(), ..history }
 }
 
-impl HistoryBuilder {
+impl NodeHistoryBuilder {
     pub(crate) fn at(mut self, now: f64) -> Self {
         self.now = now;
         self
@@ -212,20 +213,20 @@ impl HistoryBuilder {
 }
 
 /// Checks that nothing is violated, and that the guarantee was exercised.
-pub(crate) fn holds(about: &str, history: HistoryBuilder, end: f64, id: &str) {
+pub(crate) fn holds(about: &str, history: NodeHistoryBuilder, end: f64, id: &str) {
     let (violated, held) = history.ends(end);
     assert_eq!(violated, "", "{about}");
     assert!(held.contains(&id), "{about}: only {held:?} held");
 }
 
 /// Checks that the guarantee is violated as the page of violations shows.
-pub(crate) fn shows(about: &str, history: HistoryBuilder, end: f64, id: &str) {
+pub(crate) fn shows(about: &str, history: NodeHistoryBuilder, end: f64, id: &str) {
     let (facts, verdicts) = history.judged(end);
     assert!(verdicts.iter().any(|each| each.spec.id == id && each.outcome.is_violated()), "{about}");
     is_shown(id, &facts, &verdicts);
 }
 
-pub(crate) fn violates(about: &str, history: HistoryBuilder, end: f64, ids: &str) {
+pub(crate) fn violates(about: &str, history: NodeHistoryBuilder, end: f64, ids: &str) {
     assert_eq!(history.ends(end).0, ids, "{about}");
 }
 
@@ -261,12 +262,12 @@ fn an_older_lease_counts_for_a_node_that_was_deleted_and_created_again() {
             false => ahead,
         };
         // From here on, its clock is right again.
-        let renewed = |history: HistoryBuilder, second: u32| {
+        let renewed = |history: NodeHistoryBuilder, second: u32| {
             history.at(f64::from(second)).lease("a1", second).lease("a2", second)
         };
         [5, 8, 11].into_iter().fold(anew, renewed)
     };
-    let observed = |history: HistoryBuilder| history.ends(13.0).0;
+    let observed = |history: NodeHistoryBuilder| history.ends(13.0).0;
     assert_eq!(observed(made_anew(true)), "");
     assert_eq!(observed(made_anew(false)), "NODE-01");
     // Real controllers remember the Lease, and may set the node to Unknown.
@@ -274,12 +275,12 @@ fn an_older_lease_counts_for_a_node_that_was_deleted_and_created_again() {
 }
 
 /// A cluster in which the nodes `names` become Unknown, rightly, at 7.9 s.
-pub(crate) fn unhealthy(a: usize, b: usize, names: &[&str]) -> HistoryBuilder {
+pub(crate) fn unhealthy(a: usize, b: usize, names: &[&str]) -> NodeHistoryBuilder {
     unhealthy_until(a, b, names, 32)
 }
 
 /// The same, and the other nodes send heartbeats until `end`.
-fn unhealthy_until(a: usize, b: usize, names: &[&str], end: u32) -> HistoryBuilder {
+fn unhealthy_until(a: usize, b: usize, names: &[&str], end: u32) -> NodeHistoryBuilder {
     let mut history = names.iter().fold(cluster(a, b).at(1.5), |history, name| history.silent(name));
     let others: Vec<String> =
         history.nodes.keys().filter(|name| !names.contains(&name.as_str())).cloned().collect();
@@ -297,7 +298,7 @@ fn unhealthy_until(a: usize, b: usize, names: &[&str], end: u32) -> HistoryBuild
 #[test]
 fn nodes_are_tainted_in_turn_unless_their_zone_is_halted() {
     // The history continues after the renewals of the other nodes, until 32 s.
-    let turn = |history: HistoryBuilder| history.ends(36.0).0;
+    let turn = |history: NodeHistoryBuilder| history.ends(36.0).0;
     assert_eq!(turn(unhealthy(4, 0, &["a1"])), "NODE-02", "no taint");
     assert_eq!(turn(unhealthy(4, 2, &["a1", "a2", "a3"])), "", "its zone is halted");
     assert_eq!(turn(unhealthy(2, 0, &["a1", "a2"])), "", "no node is ready");
@@ -379,7 +380,7 @@ fn taints_follow_pressure_and_cordon_and_labels_have_their_twins() {
     violates("a cordon", cordoned, 4.0, "NODE-06");
     let for_nothing = cluster(2, 0).at(2.0).taint("a1", "disk-pressure", "NoSchedule");
     violates("a taint without a reason", for_nothing, 4.0, "NODE-06");
-    let label = |history: HistoryBuilder, key: &str| {
+    let label = |history: NodeHistoryBuilder, key: &str| {
         history.node("a1", |node| node["metadata"]["labels"][key] = "linux".into())
     };
     let alone = label(cluster(2, 0).at(2.0), "kubernetes.io/os");
@@ -458,7 +459,7 @@ fn an_evicting_controller_may_not_know_yet_that_only_tolerated_taints_are_left()
     assert!(evicted(5.6).contains("TOLERATION-01"));
 }
 
-fn reserved(history: HistoryBuilder) -> HistoryBuilder {
+fn reserved(history: NodeHistoryBuilder) -> NodeHistoryBuilder {
     history.node("a1", |node| {
         node["spec"]["taints"] = json!([{"key": "example.com/own", "effect": "NoSchedule"}]);
     })
@@ -467,7 +468,7 @@ fn reserved(history: HistoryBuilder) -> HistoryBuilder {
 #[test]
 fn a_taint_of_another_owner_is_removed_by_persons_only() {
     let there = || reserved(cluster(2, 0).at(2.0)).at(3.0);
-    let none = |history: HistoryBuilder| history.node("a1", |node| node["spec"]["taints"] = json!([]));
+    let none = |history: NodeHistoryBuilder| history.node("a1", |node| node["spec"]["taints"] = json!([]));
     shows("no person has removed it", none(there()), 4.0, "NODE-12");
     let by_hand = there().mark(json!({"step": "untaint", "node": "a1"}));
     assert_eq!(none(by_hand).ends(4.0).0, "");
@@ -523,7 +524,7 @@ fn only_the_reported_conditions_of_a_silent_node_become_unknown_with_the_right_r
 }
 
 /// A node that is created at 2 s, and reports nothing.
-fn with_a_late_node(a: usize, b: usize) -> HistoryBuilder {
+fn with_a_late_node(a: usize, b: usize) -> NodeHistoryBuilder {
     let node = json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": "late", "creationTimestamp": "2030-01-01T00:00:02Z"}, "spec": {"taints": []},
@@ -549,17 +550,17 @@ fn a_node_that_has_never_reported_has_its_time_to_start() {
 
 #[test]
 fn silence_counts_again_from_the_moment_when_a_node_is_ready_after_none_was() {
-    let renewed = |history: HistoryBuilder, seconds: &[u32]| {
+    let renewed = |history: NodeHistoryBuilder, seconds: &[u32]| {
         seconds.iter().fold(history, |history, second| history.at(f64::from(*second)).lease("a2", *second))
     };
-    let unhealthy = |history: HistoryBuilder| {
+    let unhealthy = |history: NodeHistoryBuilder| {
         history.silent("a1").condition("a1", "Ready", "False").condition("a2", "Ready", "False")
     };
-    let again = |history: HistoryBuilder| renewed(unhealthy(history), &[5, 8]).well("a2");
-    let violated = |history: HistoryBuilder, end: f64| renewed(history, &[11, 14, 16]).ends(end).0;
-    let too_late = |history: HistoryBuilder, end: f64, id: &str| violated(history, end).contains(id);
+    let again = |history: NodeHistoryBuilder| renewed(unhealthy(history), &[5, 8]).well("a2");
+    let violated = |history: NodeHistoryBuilder, end: f64| renewed(history, &[11, 14, 16]).ends(end).0;
+    let too_late = |history: NodeHistoryBuilder, end: f64, id: &str| violated(history, end).contains(id);
     // The bounds after 8 s: 6 + 3 x 1 plus the latency, and for NODE-09 6 + 2 x 1, the latency and the second of the stamp.
-    let plain = cluster as fn(usize, usize) -> HistoryBuilder;
+    let plain = cluster as fn(usize, usize) -> NodeHistoryBuilder;
     for (id, history, limit) in
         [("NODE-01", plain, 17.5), ("NODE-09", with_a_late_node, 17.5), ("HEALTH-02", plain, 17.5)]
     {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use capsize_history::facts::WorkloadKey;
 use capsize_judge::judge::Judgement;
-use capsize_judge::numbers::{Move, Outage, WorkloadNumbers};
+use capsize_judge::numbers::{Outage, WorkloadEffect, WorkloadNumbers};
 
 use crate::history_builder::HistoryBuilder;
 
@@ -33,7 +33,9 @@ fn every_length_of_time_counts_from_the_beginning_of_the_fault() {
     assert_eq!((outage.member.as_str(), outage.fault.as_str()), ("m1", "refuse"));
     let observed = [outage.lasted, outage.detected, outage.tainted];
     assert_eq!(observed.map(seconds), [Some(20.0), Some(4.0), Some(10.0)]);
-    let [Move { evicted, placed, served, gone, .. }] = outage.moves.as_slice() else { panic!("{outage:?}") };
+    let [WorkloadEffect { evicted, placed, served, gone, .. }] = outage.moves.as_slice() else {
+        panic!("{outage:?}")
+    };
     let observed = [evicted, placed, served, gone];
     assert_eq!(observed.map(|time| seconds(*time)), [Some(15.0), Some(15.5), Some(17.0), Some(24.0)]);
 }

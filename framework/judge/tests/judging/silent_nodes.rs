@@ -3,7 +3,7 @@
 use capsize_history::EventType;
 use serde_json::{Value, json};
 
-use crate::nodes::{HistoryBuilder, cluster, unhealthy};
+use crate::nodes::{NodeHistoryBuilder, cluster, unhealthy};
 
 #[test]
 fn the_conditions_of_a_silent_kubelet_stay_unknown_until_it_reports() {
@@ -15,7 +15,7 @@ fn the_conditions_of_a_silent_kubelet_stay_unknown_until_it_reports() {
             }
         })
     };
-    let violated = |history: HistoryBuilder| history.ends(33.2).0;
+    let violated = |history: NodeHistoryBuilder| history.ends(33.2).0;
     assert!(violated(back(None, "True")).contains("NODE-10"));
     assert!(violated(back(None, "False")).contains("NODE-10"));
     assert!(!violated(back(Some("2030-01-01T00:00:32Z"), "True")).contains("NODE-10"));
@@ -29,7 +29,7 @@ fn the_conditions_of_a_silent_kubelet_stay_unknown_until_it_reports() {
 
 #[test]
 fn a_history_without_reasons_shows_no_wrong_reason() {
-    let unknown = |history: HistoryBuilder| {
+    let unknown = |history: NodeHistoryBuilder| {
         history
             .at(7.9)
             .node("a1", |node| node["status"]["conditions"][0]["status"] = "Unknown".into())

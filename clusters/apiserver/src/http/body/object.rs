@@ -1,4 +1,6 @@
-//! Reads the object of a body, and checks its type.
+//! Reads the object of a body, checks its type, and reports unknown and duplicate fields.
+//!
+//! The parameter `fieldValidation` says whether such fields are errors, warnings, or nothing.
 
 use serde_json::{Value, json};
 

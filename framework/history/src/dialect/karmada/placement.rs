@@ -113,7 +113,7 @@ pub(super) fn read_text(text: &str) -> Option<(Placement, Vec<Toleration>)> {
         scheduling: replicas.as_ref().map_or(Scheduling::Duplicated, scheduling),
         aggregated: replicas.as_ref().is_some_and(aggregated),
         weights: replicas.and_then(|raw| raw.weight_preference).map(weights).unwrap_or_default(),
-        minds_others: raw.workload_affinity.is_some(),
+        depends_on_other_workloads: raw.workload_affinity.is_some(),
         keeps_apart: raw.workload_affinity.is_some_and(|raw| raw.get("antiAffinity").is_some()),
     };
     Some((placement, raw.cluster_tolerations.into_iter().map(toleration).collect()))

@@ -2,4 +2,4 @@
 
 mod moves;
 
-pub(super) use moves::{ReplacedCopyIsDeletedAfterOutage, ReplacementRunsBeforeRemoval};
+pub(super) use moves::{RemainingCopyIsDeleted, ReplacementRunsBeforeRemoval};

@@ -119,11 +119,12 @@ static AVAILABILITY_02: GuaranteeSpec = GuaranteeSpec {
     source: "Open Cluster Management pkg/work/spoke/controllers/finalizercontroller",
 };
 
-/// Checks that a left copy is removed once its member is Ready and no fault hits the member.
+/// Checks that a remaining copy is removed once its member is Ready and no fault hits the member.
+/// A copy remains in a member if the workload has left the member.
 /// Nothing fences a lost member, so that a copy may run twice. The copy may do so only for as long as the member is
 /// lost.
 #[derive(Default)]
-pub(crate) struct ReplacedCopyIsDeletedAfterOutage {
+pub(crate) struct RemainingCopyIsDeleted {
     outdated_views: OutdatedViews,
     deadlines: Deadlines,
     /// The members that a workload has left, and in which its copy has run since.
@@ -131,7 +132,7 @@ pub(crate) struct ReplacedCopyIsDeletedAfterOutage {
     left: BTreeSet<Subject>,
 }
 
-impl Guarantee for ReplacedCopyIsDeletedAfterOutage {
+impl Guarantee for RemainingCopyIsDeleted {
     accessors!(
         AVAILABILITY_02,
         [FaultBegan, FaultEnded, Health, Assigned, Running, RunningGone, WorkloadGone, MemberGone],
@@ -189,7 +190,7 @@ impl Guarantee for ReplacedCopyIsDeletedAfterOutage {
     }
 }
 
-impl ReplacedCopyIsDeletedAfterOutage {
+impl RemainingCopyIsDeleted {
     fn look(&mut self, key: &WorkloadKey, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, name);
         let (Some(workload), Some(member)) = (context.workload(key), context.member(name)) else { return };

@@ -112,7 +112,7 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
         // A copy that is being deleted cannot be overwritten, and nothing can be created in a namespace that is being
         // deleted.
         Some(running) if running.leaving.is_some() => return None,
-        None if is_closed(key.namespace(), member, world) => return None,
+        None if namespace_is_terminating(key.namespace(), member, world) => return None,
         None => format!("{member} has no copy of it"),
         Some(running) if !running.managed => format!("{member} has an object of its own instead"),
         Some(running)
@@ -160,7 +160,7 @@ fn is_hidden(delivery: &Delivery, running: &Running) -> bool {
 }
 
 /// Returns true if `member` is deleting the namespace with this name.
-fn is_closed(namespace: &str, member: &str, world: &World) -> bool {
+fn namespace_is_terminating(namespace: &str, member: &str, world: &World) -> bool {
     let namespace = world.workloads.get(&WorkloadKey::new("Namespace", "", namespace));
     let there = namespace.and_then(|namespace| namespace.running.get(member));
     there.is_some_and(|there| there.leaving.is_some())

@@ -1,4 +1,4 @@
-//! Checks that each member has exactly the manifests that it needs, in time and once: DELIVERY.
+//! Checks that each member has the manifests that it needs, and no two for one copy: DELIVERY.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -20,7 +20,8 @@ static DELIVERY_07: GuaranteeSpec = GuaranteeSpec {
 
 /// Requirement V9: no new manifest is written while a task purges an existing manifest directly.
 ///
-/// A controller that writes for a member which was chosen after the eviction began has read both in one record.
+/// If a member was assigned after the eviction began, the record that assigned it already contained the eviction. A
+/// controller that writes a manifest for this member therefore knew about the purge.
 #[derive(Default)]
 pub(crate) struct PurgeBeforeNewManifests {
     /// The members that were chosen while a task was purging another one directly, and when.

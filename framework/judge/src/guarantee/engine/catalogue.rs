@@ -157,14 +157,14 @@ fn of_copies() -> Vec<Box<dyn Guarantee>> {
         Box::new(liveness::ManifestOfRemovedMemberIsDeleted::default()),
         Box::new(liveness::ObjectWithoutStatusIsHealthyWhenApplied::default()),
         Box::new(liveness::RecordIsDeletedWithTemplate::default()),
-        Box::new(liveness::EvictedWorkloadRunsSomewhere::default()),
+        Box::new(liveness::EvictedWorkloadIsAssignedAgain::default()),
         Box::new(status::CopyStatusIsReported::healthy()),
         Box::new(status::CopyStatusIsReported::no_status_without_manifest()),
         Box::new(status::TemplateStatusIsSumOfCopies::default()),
         Box::new(status::LostCopiesAreNotAvailable::default()),
         Box::new(status::RolloutIsReported::default()),
         Box::new(availability::ReplacementRunsBeforeRemoval::default()),
-        Box::new(availability::ReplacedCopyIsDeletedAfterOutage::default()),
+        Box::new(availability::RemainingCopyIsDeleted::default()),
     ]
 }
 

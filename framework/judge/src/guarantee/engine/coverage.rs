@@ -32,7 +32,7 @@ const fn not(id: &'static str, about: &'static str, why: &'static str) -> Requir
     Requirement { id, about, coverage: Coverage::Not(why) }
 }
 
-/// Every requirement, in the order of its letter and number.
+/// Every requirement, in the order of its source and number.
 #[must_use]
 pub fn requirements() -> &'static [Requirement] {
     &REQUIREMENTS
@@ -244,7 +244,7 @@ static REQUIREMENTS: [Requirement; 167] = [
     not(
         "I26",
         "one event for each change",
-        "a history contains no events; a test of the controllers reads them",
+        "a history of nodes contains no Event objects; a test of the controllers reads them",
     ),
     not("I27", "only the pod condition changes", "a history does not record the author of a condition"),
     not(

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::bounds;
 use super::context::{JudgeContext, NEVER, Violation};
-use super::unmarked_causes::report_unless_restarted;
+use super::unmarked_causes::report_if_faults_are_marked;
 use crate::guarantee::{Ambiguity, Bound, Subject, Window};
 use capsize_history::facts::{Change, Fact, Uncertainty, WorkloadKey};
 
@@ -256,7 +256,7 @@ impl Deadlines {
                 witness,
                 since,
             };
-            report_unless_restarted(violation, context);
+            report_if_faults_are_marked(violation, context);
         }
     }
 }

@@ -11,7 +11,7 @@ use capsize_history::facts::{Change, Fact, Member, Taint, TaintEffect, Workload,
 
 /// Returns the first taint of `member` that the workload does not tolerate.
 /// A toleration counts even if its time has run out.
-pub(crate) fn repelled<'a>(workload: &Workload, member: &'a Member) -> Option<&'a Taint> {
+pub(crate) fn first_untolerated_taint<'a>(workload: &Workload, member: &'a Member) -> Option<&'a Taint> {
     let repels = |taint: &&Taint| taint.effect != TaintEffect::PreferNoSchedule;
     let tolerated = |taint: &Taint| workload.tolerations.iter().any(|each| each.tolerates(taint));
     member.taints.iter().filter(repels).find(|taint| !tolerated(taint))
@@ -39,7 +39,7 @@ pub(crate) fn may_be_unserved(
 
 /// Returns true if the workload has been scaled to zero.
 /// Since Karmada 1.16 such a workload leaves all members (`AssignReplicas` of `pkg/scheduler/core/common.go`).
-pub(crate) fn may_be_nowhere(workload: &Workload) -> bool {
+pub(crate) fn is_scaled_to_zero(workload: &Workload) -> bool {
     workload.replicas == 0 && workload.has_replicas
 }
 
@@ -48,10 +48,10 @@ pub(crate) fn may_be_nowhere(workload: &Workload) -> bool {
 /// A member with a `NoExecute` taint does not count, even if the workload tolerates the taint. Implementations differ
 /// in whether a member may be chosen after the toleration has run out.
 pub(crate) fn is_free_choice(workload: &Workload, name: &str, member: &Member) -> bool {
-    !may_be_nowhere(workload)
+    !is_scaled_to_zero(workload)
         && workload.placement.surely_admits(name, member)
         && !member.leaving
-        && repelled(workload, member).is_none()
+        && first_untolerated_taint(workload, member).is_none()
         && member.evicting_taints().next().is_none()
         && serves(workload, member) == Some(true)
         && workload.eviction(name).is_none()
@@ -64,7 +64,7 @@ pub(crate) fn may_stay(workload: &Workload, name: &str, world: &World) -> bool {
 }
 
 /// Returns true if a controller that acted at `at` has surely observed the present state of `member`.
-pub(crate) fn is_settled(member: &Member, at: Duration, context: &JudgeContext<'_>) -> bool {
+pub(crate) fn is_surely_observed(member: &Member, at: Duration, context: &JudgeContext<'_>) -> bool {
     !context.may_have_missed(member.changed, at)
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn expect_choice(
     wrong: Option<Expectation>,
     context: &mut JudgeContext<'_>,
 ) {
-    if wrong.is_none() || !wakes_no_scheduler(fact, context) {
+    if wrong.is_none() || !is_status_change_only(fact, context) {
         let limit = bounds::members_chosen(context.timings());
         deadlines.expect_correction(subject, fact, limit, wrong, context);
     }
@@ -85,7 +85,7 @@ pub(crate) fn expect_choice(
 
 /// Returns true if `fact` shows only another status of a member, for example other API resources.
 /// Such a change makes no scheduler act.
-fn wakes_no_scheduler(fact: &Fact, context: &JudgeContext<'_>) -> bool {
+fn is_status_change_only(fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let is_of_member = matches!(fact.change, Change::MemberChanged(_) | Change::Health { .. });
     let member = fact.change.member().and_then(|name| context.member(name));
     is_of_member && member.is_some_and(|member| member.status_only)

@@ -30,12 +30,12 @@ impl TaintsByHand {
         }
     }
 
-    /// Returns true if a person has set this taint of the member.
+    /// Returns true if a person may have set this taint of the member.
     pub(crate) fn has(&self, member: &str, taint: &Taint) -> bool {
         self.0.contains(&(member.to_owned(), taint.key.clone(), taint.effect))
     }
 
-    /// Returns true if a person has set a health taint of the member.
+    /// Returns true if a person may have set a health taint of the member.
     pub(crate) fn is_any_on(&self, member: &str) -> bool {
         self.0.iter().any(|(name, ..)| name == member)
     }

@@ -6,7 +6,7 @@ use capsize_history::facts::Uncertainty;
 
 /// Records a violation if the history marks the actions of persons.
 /// Otherwise a person may have acted, and the case is undecided.
-pub(crate) fn report_unless_by_a_person(violation: Violation, context: &mut JudgeContext<'_>) {
+pub(crate) fn report_if_actions_are_marked(violation: Violation, context: &mut JudgeContext<'_>) {
     if context.world.acts_are_marked {
         return context.report_violation(violation);
     }
@@ -15,7 +15,7 @@ pub(crate) fn report_unless_by_a_person(violation: Violation, context: &mut Judg
 
 /// Records a violation if the history marks its faults.
 /// Otherwise the controllers may have been down, and the case is undecided.
-pub(crate) fn report_unless_restarted(violation: Violation, context: &mut JudgeContext<'_>) {
+pub(crate) fn report_if_faults_are_marked(violation: Violation, context: &mut JudgeContext<'_>) {
     if context.world.faults_are_marked {
         return context.report_violation(violation);
     }

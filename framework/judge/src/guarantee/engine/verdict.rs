@@ -69,7 +69,8 @@ pub enum Outcome {
         /// The evidence of the first violations.
         evidence: Vec<Evidence>,
     },
-    /// There was no violation, but some observations are too inexact to decide whether the guarantee held.
+    /// There was no violation, but it is not known for some cases whether the guarantee held.
+    /// The time of an observation is too inexact, or the history lacks marks or versions.
     Undecided {
         /// The number of times that it held.
         held: u64,

@@ -1,4 +1,4 @@
-//! Checks that a member is not both assigned and evicted from: EVICTION.
+//! Checks that no workload is assigned to a member from which it is being evicted: EVICTION.
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};

@@ -1,4 +1,4 @@
-//! Checks the causes and pace of evictions, and old copies whose deletion is suppressed: EVICTION.
+//! Checks the causes and pace of evictions, application failover, and suppressed deletions: EVICTION.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::engine::formula::EVICTION_WORKERS;
-use crate::guarantee::engine::unmarked_causes::report_unless_by_a_person;
+use crate::guarantee::engine::unmarked_causes::report_if_actions_are_marked;
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
@@ -274,7 +274,7 @@ impl EvictionOfUnhealthyWorkload {
                 let because = "its policy evicts no unhealthy workloads".to_owned();
                 let seen = format!("{key} is evicted from {member} for its health");
                 let violation = Violation::by(fact, subject, Bound::Never, because, seen);
-                report_unless_by_a_person(violation, context);
+                report_if_actions_are_marked(violation, context);
             }
             return;
         };

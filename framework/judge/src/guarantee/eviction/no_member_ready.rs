@@ -44,7 +44,7 @@ impl Guarantee for NothingLeavesWhileNoneIsReady {
         };
         let Some(since) = self.none_since else { return };
         let Some(workload) = context.workload(key) else { return };
-        if context.may_have_missed(since, fact.at) || context.world.has_strangers() {
+        if context.may_have_missed(since, fact.at) || context.world.may_have_unobserved_members() {
             return;
         }
         for name in was.keys().filter(|name| !now.contains_key(*name)) {

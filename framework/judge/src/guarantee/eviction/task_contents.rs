@@ -4,7 +4,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
-use crate::guarantee::engine::unmarked_causes::report_unless_by_a_person;
+use crate::guarantee::engine::unmarked_causes::report_if_actions_are_marked;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
@@ -127,7 +127,7 @@ impl Guarantee for NewTaskContents {
                     let seen = format!("there is a task for {}", task.member);
                     let subject = Subject::on(key, &task.member);
                     let violation = Violation::by(fact, subject, Bound::Never, because, seen);
-                    return report_unless_by_a_person(violation, context);
+                    return report_if_actions_are_marked(violation, context);
                 }
                 match (self.check)(task, had, of_member) {
                     None => context.tally.record_held(),

@@ -1,4 +1,4 @@
-//! Checks that a pull member becomes Unknown when its agent is cut off: HEALTH.
+//! Checks that a member or a node becomes Unknown when its agent is cut off: HEALTH.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

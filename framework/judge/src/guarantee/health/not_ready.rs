@@ -26,7 +26,7 @@ use capsize_history::facts::{Change, Fact, FaultInForce, Health};
 pub(crate) struct NotReadyAfterFailureThreshold {
     outages: BTreeMap<String, Outage>,
     /// The time after which the next outage is over.
-    settled: Duration,
+    next_outage_over: Duration,
     deadlines: Deadlines,
     /// The time when the controllers last returned; their first probe has no threshold.
     back: Option<Duration>,
@@ -105,13 +105,13 @@ impl Guarantee for NotReadyAfterFailureThreshold {
     }
 
     fn due(&mut self) -> Duration {
-        self.deadlines.due().min(self.settled)
+        self.deadlines.due().min(self.next_outage_over)
     }
 
     fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         self.deadlines.advance_to(now, context);
         let timings = context.timings();
-        let over = |outage: &Outage| outage.settled(timings).is_some_and(|settled| now > settled);
+        let over = |outage: &Outage| outage.over_after(timings).is_some_and(|over| now > over);
         let threshold = timings.failure_threshold;
         for (_, outage) in self.outages.extract_if(.., |_, outage| over(outage)) {
             let length = outage.ended.unwrap_or(now).saturating_sub(outage.began);
@@ -134,14 +134,14 @@ impl Outage {
     }
 
     /// Returns the time after which the outage is over, if it has ended.
-    fn settled(&self, timings: &Timings) -> Option<Duration> {
-        Some(self.ended? + settled_after(timings, self.failing)?)
+    fn over_after(&self, timings: &Timings) -> Option<Duration> {
+        Some(self.ended? + probe_succeeds_within(timings, self.failing)?)
     }
 }
 
 /// Returns the time after the end of a fault within which a probe surely succeeds.
 /// Returns `None` if a probe may hang for ever.
-pub(crate) fn settled_after(timings: &Timings, failing: Option<ProbeFailure>) -> Option<Duration> {
+pub(crate) fn probe_succeeds_within(timings: &Timings, failing: Option<ProbeFailure>) -> Option<Duration> {
     let probe = bounds::probe(timings, failing.unwrap_or(ProbeFailure::Refused))?;
     Some(timings.status_update_frequency + probe + timings.latency)
 }
@@ -163,8 +163,8 @@ fn broken_after(member: &str, after: Duration, context: &JudgeContext<'_>) -> Op
 impl NotReadyAfterFailureThreshold {
     /// Computes the time when the next outage is over.
     fn settle(&mut self, timings: &Timings) {
-        let settled = self.outages.values().filter_map(|outage| outage.settled(timings));
-        self.settled = settled.min().unwrap_or(NEVER);
+        let over = self.outages.values().filter_map(|outage| outage.over_after(timings));
+        self.next_outage_over = over.min().unwrap_or(NEVER);
     }
 
     fn began(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
@@ -268,10 +268,10 @@ impl NotReadyAfterFailureThreshold {
             return;
         }
         // A probe that began under a fault may end after it, and its failure counts for the length of the threshold.
-        let settled =
-            settled_after(timings, Some(ProbeFailure::Silent)).unwrap_or(NEVER) + timings.failure_threshold;
+        let success = probe_succeeds_within(timings, Some(ProbeFailure::Silent)).unwrap_or(NEVER)
+            + timings.failure_threshold;
         let lately = [self.mended.get(member).copied(), self.back, by_hand];
-        if lately.into_iter().flatten().any(|then| fact.at <= then + settled + timings.takeover) {
+        if lately.into_iter().flatten().any(|then| fact.at <= then + success + timings.takeover) {
             return;
         }
         let because =
@@ -288,8 +288,8 @@ impl NotReadyAfterFailureThreshold {
         };
         outage.reported = true;
         let timings = context.timings();
-        let settled = settled_after(timings, outage.failing).unwrap_or(NEVER);
-        let first_probe = |back: Duration| back.saturating_add(settled).saturating_add(timings.takeover);
+        let success = probe_succeeds_within(timings, outage.failing).unwrap_or(NEVER);
+        let first_probe = |back: Duration| back.saturating_add(success).saturating_add(timings.takeover);
         if context.controllers_are_away() || self.back.is_some_and(|back| first_probe(back) >= outage.began) {
             return;
         }

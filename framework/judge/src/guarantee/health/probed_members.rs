@@ -1,10 +1,12 @@
-//! Checks that probed members are never Unknown, recover in time, and keep their status: HEALTH.
+//! Checks that probed members are never Unknown, and that members become Ready in time: HEALTH.
+//!
+//! No member becomes Ready in an outage, and the status of a member that is not Ready does not change.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::agent_silence::is_one_way;
-use super::not_ready::settled_after;
+use super::not_ready::probe_succeeds_within;
 use crate::guarantee::engine::bounds::{self, ProbeFailure};
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Violation, accessors,
@@ -302,12 +304,12 @@ impl ReadyAfterSuccessThreshold {
         let timings = context.timings();
         // The first probe may be under way when the fault ends, and gets its answer then.
         let first_probe =
-            settled_after(timings, Some(slowness)).map_or(NEVER, |first| first + timings.takeover);
-        let unsettled = |back: Duration| back.saturating_add(first_probe) >= ended;
+            probe_succeeds_within(timings, Some(slowness)).map_or(NEVER, |first| first + timings.takeover);
+        let may_be_failing = |back: Duration| back.saturating_add(first_probe) >= ended;
         // A probe that began without knowledge of the outage seems to change nothing, so that no threshold applies.
         let outage_unobserved = context.world.was_hindered(ended.saturating_sub(first_probe));
         if context.controllers_are_away()
-            || self.back.is_some_and(unsettled)
+            || self.back.is_some_and(may_be_failing)
             || outage_unobserved
             || is_written_by_hand(member, fact, context)
         {

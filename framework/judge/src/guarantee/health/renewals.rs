@@ -1,4 +1,4 @@
-//! Checks that a member becomes Unknown when its renewals stop, and for no other reason: HEALTH.
+//! Checks that a member becomes Unknown when its Lease is not renewed, and only then: HEALTH.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -13,4 +13,4 @@ pub(super) use orphaned_records::RecordIsDeletedWithTemplate;
 pub(super) use scheduling_and_removal::{
     MemberRemovalCompletes, RemovedMemberLosesItsWorkloads, WorkloadIsScheduled,
 };
-pub(super) use unplaced_workloads::EvictedWorkloadRunsSomewhere;
+pub(super) use unplaced_workloads::EvictedWorkloadIsAssignedAgain;

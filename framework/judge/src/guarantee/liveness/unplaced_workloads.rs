@@ -1,4 +1,4 @@
-//! Checks that no evicted workload stays without any copy while a member could take it: LIVENESS.
+//! Checks that a workload that was evicted from its last member is assigned again: LIVENESS.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ static LIVENESS_08: GuaranteeSpec = GuaranteeSpec {
 ///
 /// PLACEMENT-14 checks workloads with several groups of members, and REPLICAS-03 checks divided workloads.
 #[derive(Default)]
-pub(crate) struct EvictedWorkloadRunsSomewhere {
+pub(crate) struct EvictedWorkloadIsAssignedAgain {
     /// The workloads that were evicted, and have had no member since.
     nowhere: BTreeSet<WorkloadKey>,
     deadlines: Deadlines,
@@ -53,7 +53,7 @@ fn suitable<'a>(workload: &Workload, world: &'a World) -> Option<&'a String> {
     (suitable.count() as u64 + 1 >= least).then_some(first)
 }
 
-impl Guarantee for EvictedWorkloadRunsSomewhere {
+impl Guarantee for EvictedWorkloadIsAssignedAgain {
     accessors!(
         LIVENESS_08,
         [Wanted, Assigned, EvictionBegan, EvictionEnded, MemberChanged, Health, MemberGone, WorkloadGone],
@@ -83,7 +83,7 @@ impl Guarantee for EvictedWorkloadRunsSomewhere {
     }
 }
 
-impl EvictedWorkloadRunsSomewhere {
+impl EvictedWorkloadIsAssignedAgain {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
         if !self.nowhere.contains(key) {
             return;

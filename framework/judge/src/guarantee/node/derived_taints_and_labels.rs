@@ -11,7 +11,7 @@ use capsize_sorted::CollectSorted;
 
 static NODE_06: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-06",
-    sentence: "a node has a NoSchedule taint for each pressure condition and for a cordon, and no other taint of these kinds",
+    sentence: "a node has a NoSchedule taint for each pressure condition, for an unavailable network and for a cordon, and no other taint of these kinds",
     features: &[Feature::HealthProbes],
     formula: bounds::DERIVED_FIELDS,
     releases: "Kubernetes 1.17 and newer",
@@ -72,7 +72,7 @@ impl Guarantee for DerivedTaintsAndLabels {
 }
 
 /// The conditions that cause a taint while they are true, and the key of the taint.
-const PRESSURES: [(&str, &str); 4] = [
+const CONDITIONS_WITH_TAINTS: [(&str, &str); 4] = [
     ("DiskPressure", "node.kubernetes.io/disk-pressure"),
     ("MemoryPressure", "node.kubernetes.io/memory-pressure"),
     ("NetworkUnavailable", "node.kubernetes.io/network-unavailable"),
@@ -83,9 +83,9 @@ const CORDONED: &str = "node.kubernetes.io/unschedulable";
 fn wrong_taints(member: &Member, _: &Profile) -> Option<String> {
     let pressed =
         |(kind, _): &&(&str, &str)| member.conditions.get(*kind).is_some_and(|status| status == "True");
-    let wanted = PRESSURES.iter().filter(pressed).map(|(_, key)| *key);
+    let wanted = CONDITIONS_WITH_TAINTS.iter().filter(pressed).map(|(_, key)| *key);
     let wanted: BTreeSet<&str> = wanted.chain(member.cordoned.then_some(CORDONED)).collect_sorted();
-    let owned = |key: &str| key == CORDONED || PRESSURES.iter().any(|(_, owned)| *owned == key);
+    let owned = |key: &str| key == CORDONED || CONDITIONS_WITH_TAINTS.iter().any(|(_, owned)| *owned == key);
     let there =
         member.taints.iter().filter(|taint| taint.effect == TaintEffect::NoSchedule && owned(&taint.key));
     let there: BTreeSet<&str> = there.map(|taint| taint.key.as_str()).collect_sorted();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::zone::{Pace, is_of_health, paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
-use crate::guarantee::engine::unmarked_causes::{report_unless_by_a_person, report_unless_restarted};
+use crate::guarantee::engine::unmarked_causes::{report_if_actions_are_marked, report_if_faults_are_marked};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::clock;
@@ -85,7 +85,7 @@ impl Guarantee for ForeignTaintsStay {
             let because = "no person has removed it".to_owned();
             let seen = format!("{name} has lost the taint {taint}");
             let violation = Violation::by(fact, Subject::member(name), Bound::Never, because, seen);
-            report_unless_by_a_person(violation, context);
+            report_if_actions_are_marked(violation, context);
         }
     }
 }
@@ -103,7 +103,7 @@ static NODE_14: GuaranteeSpec = GuaranteeSpec {
 /// Requirement I15: a justified taint is not removed, because that would restart all tolerations.
 #[derive(Default)]
 pub(crate) struct TaintStaysWhileJustified {
-    /// The time until which no node may be ready, as far as the controllers know.
+    /// Until this time, the controllers may still believe that no node is Ready.
     all_halted_until: Option<Duration>,
 }
 
@@ -125,7 +125,7 @@ impl Guarantee for TaintStaysWhileJustified {
                 let Some(member) = context.member(name) else { return };
                 let latency = context.timings().latency.max(context.disorder());
                 let excused = self.all_halted_until.is_some_and(|until| fact.at <= until)
-                    || context.world.has_strangers()
+                    || context.world.may_have_unobserved_members()
                     || by_hand(member, fact.at, context);
                 if member.health != taint.health {
                     context.tally.record_held();
@@ -135,9 +135,9 @@ impl Guarantee for TaintStaysWhileJustified {
                     let violation = Violation::by(fact, Subject::member(name), Bound::Never, because, seen);
                     // A person may have removed the taint, and controllers that start remove all of them.
                     if context.world.acts_are_marked {
-                        report_unless_restarted(violation, context);
+                        report_if_faults_are_marked(violation, context);
                     } else {
-                        report_unless_by_a_person(violation, context);
+                        report_if_actions_are_marked(violation, context);
                     }
                 }
             }

@@ -50,7 +50,7 @@ impl Guarantee for UnhealthyNodeGetsTaint {
         match &fact.change {
             Change::TaintAdded { member, taint, .. } if is_of_health(taint) => {
                 let margin = self.deadlines.close_as_met(&Subject::member(member), fact);
-                self.file(member, context);
+                self.update_waiting_nodes(member, context);
                 // Nodes that were deleted before this one began to wait have had their turns.
                 if let Some(node) = context.member(member)
                     && let Some(deleted) = self.deleted.get_mut(&node.zone)
@@ -75,7 +75,7 @@ impl UnhealthyNodeGetsTaint {
     /// They restart for the nodes of a zone whose pace has changed, or in which more nodes wait.
     fn look(&mut self, name: &String, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };
-        self.file(name, context);
+        self.update_waiting_nodes(name, context);
         let paces = certain_paces(context.world, zones);
         let halted = paces.iter().filter(|(_, pace)| !matches!(pace, Pace::Each(_)));
         self.held_back.extend(halted.map(|(zone, _)| zone.clone()));
@@ -101,7 +101,7 @@ impl UnhealthyNodeGetsTaint {
     }
 
     /// Adds a node to the waiting nodes of its zone, or removes it.
-    fn file(&mut self, name: &String, context: &JudgeContext<'_>) {
+    fn update_waiting_nodes(&mut self, name: &String, context: &JudgeContext<'_>) {
         let member = context.member(name).filter(|member| awaits_taint(member));
         if member.is_none() {
             self.deadlines.cancel(&Subject::member(name));

@@ -3,7 +3,7 @@
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::engine::tolerated_until::{TolerationEnd, toleration_end};
-use crate::guarantee::engine::unmarked_causes::report_unless_by_a_person;
+use crate::guarantee::engine::unmarked_causes::report_if_actions_are_marked;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact};
@@ -47,7 +47,7 @@ impl Guarantee for PodConditionBeforeEviction {
             let seen = format!("{workload} is deleted without the condition DisruptionTarget");
             let subject = Subject::on(workload, &task.member);
             let violation = Violation::by(fact, subject, Bound::Never, because, seen);
-            report_unless_by_a_person(violation, context);
+            report_if_actions_are_marked(violation, context);
         }
     }
 }

@@ -1,4 +1,6 @@
-//! Checks that unhealthy nodes lose their pods after the timeout, not too early or too fast: NODE.
+//! Checks when Kubernetes 1.16 deletes the pods of unhealthy nodes: NODE.
+//!
+//! It deletes them after a timeout and without a taint, not too early and not too fast.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -105,8 +107,8 @@ impl Guarantee for PodsOfUnhealthyNodeAreDeleted {
     }
 }
 
-/// Returns the pods of a node that are to be drained.
-/// Pods of daemons and pods that are being deleted do not count.
+/// Returns the pods of a node that are to be deleted.
+/// Pods of a `DaemonSet` and pods that are being deleted do not count.
 fn pods<'a>(world: &'a World, name: &'a str) -> impl Iterator<Item = (&'a WorkloadKey, &'a Workload)> {
     world
         .assigned_to(name)
@@ -137,7 +139,7 @@ impl PodsOfUnhealthyNodeAreDeleted {
         if let Some(margin) = self.deadlines.close_as_met(&Subject::on(workload, &task.member), fact) {
             context.tally.record_held_by(margin);
         }
-        if is_drain(workload, task, fact, context) {
+        if is_pod_eviction(workload, task, fact, context) {
             if let Some(margin) = self.deadlines.close_as_met(&node, fact) {
                 context.tally.record_held_by(margin);
             }
@@ -231,7 +233,12 @@ fn unhealthy(world: &World) -> impl Iterator<Item = (&str, &Member)> {
 
 /// Returns true if a pod is deleted for the health of its node.
 /// A pod that is deleted for a taint, by a person, or with its node does not count.
-fn is_drain(workload: &WorkloadKey, task: &EvictionTask, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+fn is_pod_eviction(
+    workload: &WorkloadKey,
+    task: &EvictionTask,
+    fact: &Fact,
+    context: &JudgeContext<'_>,
+) -> bool {
     let world = context.world;
     let is_unhealthy = unhealthy_since(world, &task.member).is_some();
     let by_hand = !world.faults_are_marked || fact.at <= world.acted + context.timings().latency;
@@ -294,7 +301,7 @@ impl Guarantee for PodDeletionPace {
                 self.last.clear();
                 self.begun.clear();
             }
-            Change::EvictionBegan { workload, task } if is_drain(workload, task, fact, context) => {
+            Change::EvictionBegan { workload, task } if is_pod_eviction(workload, task, fact, context) => {
                 self.began(workload, &task.member, fact, context);
             }
             _ => {}

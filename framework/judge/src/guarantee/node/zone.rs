@@ -14,14 +14,14 @@ pub(super) enum Pace {
     Each(Duration),
     /// No node of this zone, because it is small and partly disrupted.
     ZoneHalted,
-    /// No node of any zone, because no counting node is ready.
+    /// No node of any zone, because no node that the zones count is ready.
     AllHalted,
 }
 
 /// Returns the pace of each zone for the present members.
 /// The result is empty while the state of some members is unknown.
 pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
-    if world.has_strangers() {
+    if world.may_have_unobserved_members() {
         return BTreeMap::new();
     }
     let all_halted = no_node_is_ready(world);
@@ -44,14 +44,14 @@ pub(super) fn certain_paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace
     if counts { paces(world, zones) } else { BTreeMap::new() }
 }
 
-/// Returns true if no counting node is ready.
+/// Returns true if no node that the zones count is ready.
 fn no_node_is_ready(world: &World) -> bool {
     let sum = |sum: (u64, u64), zone: &MemberCounts| (sum.0 + zone.size, sum.1 + zone.away);
     let (size, away) = world.zone_counts.values().fold((0, 0), sum);
     size > 0 && size == away
 }
 
-/// Whether no counting node was ready.
+/// Whether no node that the zones count was ready.
 /// When that is over, the silence of every node counts from the start.
 #[derive(Default)]
 pub(crate) struct AllNodesNotReady(bool);

@@ -28,10 +28,10 @@ pub(crate) struct NextAffinityGroupIsUsed {
     deadlines: Deadlines,
 }
 
-fn is_grouped(workload: &Workload) -> bool {
+fn has_only_affinity_terms(workload: &Workload) -> bool {
     let placement = &workload.placement;
     let unlimited = placement.scheduling == Scheduling::Duplicated && placement.spread.is_empty();
-    workload.placeable && unlimited && placement.is_grouped() && !placement.minds_others
+    workload.placeable && unlimited && placement.is_grouped() && !placement.depends_on_other_workloads
 }
 
 /// Returns the first suitable member of the group in use, or of a later group.
@@ -74,7 +74,7 @@ impl Guarantee for NextAffinityGroupIsUsed {
 impl NextAffinityGroupIsUsed {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Some(workload) = context.workload(key) else { return };
-        let nowhere = workload.assignment.is_empty() && is_grouped(workload);
+        let nowhere = workload.assignment.is_empty() && has_only_affinity_terms(workload);
         if nowhere {
             self.nowhere.insert(key.clone());
         } else {

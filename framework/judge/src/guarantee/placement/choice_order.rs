@@ -10,7 +10,9 @@ use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
-use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_be_unserved, may_stay};
+use crate::guarantee::engine::eligible_members::{
+    is_free_choice, is_surely_observed, may_be_unserved, may_stay,
+};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -226,7 +228,7 @@ impl NoFailback {
 /// Returns true if the scheduler has surely observed the present state of a member.
 fn settled(name: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let member = context.member(name);
-    member.is_some_and(|member| is_settled(member, fact.at, context))
+    member.is_some_and(|member| is_surely_observed(member, fact.at, context))
 }
 
 static PLACEMENT_12: GuaranteeSpec = GuaranteeSpec {
@@ -251,7 +253,11 @@ impl Guarantee for NewMembersInNameOrder {
         let placement = &workload.placement;
         let counted =
             placement.scheduling == Scheduling::Duplicated && placement.spread_over_members().is_some();
-        if !counted || placement.spreads_over_groups() || placement.is_grouped() || placement.minds_others {
+        if !counted
+            || placement.spreads_over_groups()
+            || placement.is_grouped()
+            || placement.depends_on_other_workloads
+        {
             return;
         }
         let Some(last) = now.keys().rfind(|name| !was.contains_key(*name)) else { return };

@@ -1,4 +1,6 @@
-//! Checks that a workload does not return to a tainted member: PLACEMENT.
+//! Checks that a workload does not return to a member while it still has the taint: PLACEMENT.
+//!
+//! The taint is the NoExecute taint for which the workload was evicted.
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
-use crate::guarantee::engine::eligible_members::{may_be_nowhere, may_be_unserved};
+use crate::guarantee::engine::eligible_members::{is_scaled_to_zero, may_be_unserved};
 use crate::guarantee::engine::tolerated_until::{TolerationEnd, toleration_end};
 use crate::guarantee::replicas::divisions;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
@@ -144,7 +144,9 @@ fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
     // A workload that was scaled to zero runs nowhere, so its members are chosen again when it grows.
     let ran = workload.replicas > 0 && was.values().any(|share| *share > 0);
     match placement.scheduling {
-        _ if placement.spreads_over_groups() || placement.is_grouped() || may_be_nowhere(workload) => false,
+        _ if placement.spreads_over_groups() || placement.is_grouped() || is_scaled_to_zero(workload) => {
+            false
+        }
         Scheduling::Duplicated => ran || !constrained,
         Scheduling::DividedByStaticWeight => !joined,
         Scheduling::DividedByCapacity => !constrained,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::eligible_members::{is_settled, repelled, serves};
+use crate::guarantee::engine::eligible_members::{first_untolerated_taint, is_surely_observed, serves};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -66,7 +66,10 @@ impl NewMembersAreEligible {
     /// Checks that the workload tolerates the taints of a new member (requirement L2).
     pub(crate) fn tolerated() -> Self {
         Self::new(&PLACEMENT_03, |workload, name, member| {
-            Some(format!("{name} has {}, which the workload does not tolerate", repelled(workload, member)?))
+            Some(format!(
+                "{name} has {}, which the workload does not tolerate",
+                first_untolerated_taint(workload, member)?
+            ))
         })
     }
 
@@ -110,7 +113,7 @@ impl Guarantee for NewMembersAreEligible {
             match (self.refusal)(workload, name, member) {
                 None => context.tally.record_held(),
                 // The scheduler may not have observed the change.
-                Some(_) if !is_settled(member, fact.at, context) || is_recent => {}
+                Some(_) if !is_surely_observed(member, fact.at, context) || is_recent => {}
                 Some(because) => {
                     let seen = format!("{name} is chosen");
                     self.suspected_violations.add(Subject::on(key, name), fact, because, seen);

@@ -1,4 +1,4 @@
-//! Checks that all suitable members are chosen, and that evicted members are replaced: PLACEMENT.
+//! Checks that all suitable members are chosen, also after an eviction from one of them: PLACEMENT.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(crate) struct AllFittingMembersAreChosen {
 fn is_unlimited(workload: &Workload) -> bool {
     let placement = &workload.placement;
     let all = placement.scheduling == Scheduling::Duplicated && placement.spread.is_empty();
-    workload.placeable && all && !placement.is_grouped() && !placement.minds_others
+    workload.placeable && all && !placement.is_grouped() && !placement.depends_on_other_workloads
 }
 
 /// Returns what is wrong with the workload on `name`.
@@ -146,7 +146,7 @@ fn lacking(key: &WorkloadKey, workload: &Workload, world: &World) -> Option<Expe
 fn is_counted(workload: &Workload) -> bool {
     let placement = &workload.placement;
     let only_members = placement.scheduling == Scheduling::Duplicated && !placement.spreads_over_groups();
-    workload.placeable && only_members && !placement.is_grouped() && !placement.minds_others
+    workload.placeable && only_members && !placement.is_grouped() && !placement.depends_on_other_workloads
 }
 
 impl Guarantee for MembersLostByEvictionAreReplaced {

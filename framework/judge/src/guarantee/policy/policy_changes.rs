@@ -7,7 +7,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
-use crate::guarantee::engine::unmarked_causes::report_unless_restarted;
+use crate::guarantee::engine::unmarked_causes::report_if_faults_are_marked;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
@@ -380,7 +380,7 @@ impl Guarantee for LazyPolicyWaitsForTemplate {
                 let seen = format!("the record of {key} has another placement");
                 let subject = Subject::workload(key);
                 let violation = Violation::by(fact, subject, Bound::Never, because, seen);
-                report_unless_restarted(violation, context);
+                report_if_faults_are_marked(violation, context);
             }
             Change::FaultEnded { member: None, .. } => self.back = Some(fact.at),
             Change::WorkloadGone(key) => drop(self.made_from.swap_remove(key)),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::static_weights::{by_largest_weight, by_webster_method, shares_in_words};
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
-use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_be_unserved, may_stay};
+use crate::guarantee::engine::eligible_members::{
+    is_free_choice, is_surely_observed, may_be_unserved, may_stay,
+};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Assignment, Change, Fact, Member, Scheduling, Workload, sum};
@@ -180,7 +182,7 @@ impl AssignmentChange<'_> {
 
     /// Returns true if the scheduler has surely observed the present state of every member.
     fn members_are_settled(&self) -> bool {
-        self.context.world.members.values().all(|member| is_settled(member, self.at, self.context))
+        self.context.world.members.values().all(|member| is_surely_observed(member, self.at, self.context))
     }
 }
 
@@ -295,7 +297,9 @@ fn in_proportion(change: &AssignmentChange<'_>) -> Assessment {
     let new = workload.replicas.checked_sub(change.kept())?;
     let members = &change.context.world.members;
     // The replicas may be divided among members that the history does not show.
-    if change.context.world.has_strangers() || change.now.keys().any(|name| !members.contains_key(name)) {
+    if change.context.world.may_have_unobserved_members()
+        || change.now.keys().any(|name| !members.contains_key(name))
+    {
         return None;
     }
     let divides = new > 0 && !workload.placement.aggregated && workload.placement.spread.is_empty();

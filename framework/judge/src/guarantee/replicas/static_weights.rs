@@ -2,7 +2,7 @@
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::engine::eligible_members::{
-    is_free_choice, is_settled, may_be_unserved, may_stay, repelled, serves,
+    first_untolerated_taint, is_free_choice, is_surely_observed, may_be_unserved, may_stay, serves,
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -56,7 +56,10 @@ pub(crate) fn divisions(
         && (1..=MOST_REPLICAS).contains(&workload.replicas);
     // A history that begins late may show some members only in assignments.
     let known = |name| context.world.members.contains_key(name);
-    if !weighted || placement.is_grouped() || placement.minds_others || !workload.assignment.keys().all(known)
+    if !weighted
+        || placement.is_grouped()
+        || placement.depends_on_other_workloads
+        || !workload.assignment.keys().all(known)
     {
         return None;
     }
@@ -103,12 +106,12 @@ fn candidates(
             && may_stay(workload, name, context.world)
             && !may_be_unserved(workload, member, fact.at, context);
         // Recent changes of a member that keeps the workload do not matter.
-        if !stays && !is_settled(member, fact.at, context) {
+        if !stays && !is_surely_observed(member, fact.at, context) {
             return None;
         }
         if stays || is_free_choice(workload, name, member) {
             fit.push((name, member));
-        } else if repelled(workload, member).is_none() && !member.leaving {
+        } else if first_untolerated_taint(workload, member).is_none() && !member.leaving {
             // The member is excluded only by a toleration that may have run out, by a kind that it may serve, or by
             // an eviction.
             let evicted =

@@ -8,7 +8,7 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, accessors, topics,
 };
 use crate::guarantee::engine::taints_by_hand::TaintsByHand;
-use crate::guarantee::engine::unmarked_causes::report_unless_by_a_person;
+use crate::guarantee::engine::unmarked_causes::report_if_actions_are_marked;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
@@ -280,7 +280,7 @@ impl Guarantee for NoExecuteTaintKeepsItsTime {
         let because = format!("{name} has been {health} since {}", clock(member.health_since));
         let seen = format!("{name} loses {taint}");
         let violation = Violation::by(fact, Subject::member(name), Bound::Never, because, seen);
-        report_unless_by_a_person(violation, context);
+        report_if_actions_are_marked(violation, context);
     }
 }
 

@@ -1,4 +1,6 @@
-//! Checks the taints of policies, and that other NoExecute health taints have a requester: TAINT.
+//! Checks the taints of policies, and the origin of NoExecute health taints: TAINT.
+//!
+//! Without automatic evictions, such a taint comes from a person or from a policy.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +8,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
-use crate::guarantee::engine::unmarked_causes::report_unless_by_a_person;
+use crate::guarantee::engine::unmarked_causes::report_if_actions_are_marked;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect, World};
@@ -60,7 +62,7 @@ impl Guarantee for NoExecuteTaintIsRequested {
                 let seen = format!("{name} gets {taint}");
                 let subject = Subject::member(name);
                 let violation = Violation::by(fact, subject, Bound::Never, because, seen);
-                report_unless_by_a_person(violation, context);
+                report_if_actions_are_marked(violation, context);
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Checks that a workload is not evicted after its taint is gone: TOLERATION.
+//! Checks that no workload is evicted for a taint that was removed from the member: TOLERATION.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
