@@ -105,8 +105,8 @@ impl fmt::Display for EventKind {
             Self::EvictionBegan => f.write_str("is being evicted"),
             Self::EvictionEnded => f.write_str("has been evicted"),
             Self::Delivered => f.write_str("is delivered"),
-            Self::Recalled => f.write_str("is recalled"),
-            Self::DeliveryGone => f.write_str("has been recalled"),
+            Self::Recalled => f.write_str("loses its manifest"),
+            Self::DeliveryGone => f.write_str("has lost its manifest"),
         }
     }
 }

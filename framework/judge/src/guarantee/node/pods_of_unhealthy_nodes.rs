@@ -120,7 +120,7 @@ fn has_pods(world: &World, name: &str) -> bool {
 }
 
 impl PodsOfUnhealthyNodeAreDeleted {
-    /// Forgets the drain of a node that is ready again or gone.
+    /// Forgets the pod evictions of a node that is ready again or gone.
     fn forget(&mut self, name: &str) {
         self.begun.remove(name);
         self.restarts.0.remove(name);
@@ -147,12 +147,12 @@ impl PodsOfUnhealthyNodeAreDeleted {
                 self.expect_others(&task.member, fact, context);
             }
         } else if !has_pods(context.world, &task.member) {
-            // It may have been the last pod to drain.
+            // It may have been the last pod of the node.
             self.deadlines.cancel(&node);
         }
     }
 
-    /// Opens a deadline for each other pod of a node whose drain began.
+    /// Opens a deadline for each other pod of a node from which the first pod was evicted.
     fn expect_others(&mut self, name: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let observed = context.latest_surely_observed(fact.at);
         for (key, workload) in pods(context.world, name) {
@@ -369,7 +369,7 @@ impl PodDeletionPace {
                 if let Some(last) = self.last.insert(member.zone.clone(), fact.at) {
                     let bound = Bound::NotBefore((last + pause).saturating_sub(timings.latency));
                     let because = format!(
-                        "another node of its zone was drained at {}, and the pause is {}",
+                        "pods of another node of its zone were evicted at {}, and the pause is {}",
                         clock(last),
                         span(pause)
                     );
