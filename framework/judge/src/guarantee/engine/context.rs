@@ -175,13 +175,7 @@ impl<'a> JudgeContext<'a> {
         let uncertainty = uncertainty.and(cause.unwrap_or_else(|| self.uncertainty_of(&subject)));
         if self.past_may_explain(at) {
             let because = format!("{because}; what was under way when the history began may explain it");
-            return self.tally.record_undecided(Ambiguity::new(
-                subject,
-                bound,
-                because,
-                at,
-                Uncertainty::UNKNOWN,
-            ));
+            return self.report_undecided(subject, bound, because, at);
         }
         let uncertainty = uncertainty.or(self.uncertainty_after_gap(at));
         let is_in_gap = self.world.observers.is_in_gap(CONTROL_PLANE, at);
@@ -208,6 +202,11 @@ impl<'a> JudgeContext<'a> {
             timeline,
             faults,
         });
+    }
+
+    /// Records an undecided case, whose uncertainty is not known.
+    pub(crate) fn report_undecided(&mut self, subject: Subject, bound: Bound, because: String, at: Duration) {
+        self.tally.record_undecided(Ambiguity::new(subject, bound, because, at, Uncertainty::UNKNOWN));
     }
 
     /// Checks something that arrived with `fact` against the `earliest` allowed time.

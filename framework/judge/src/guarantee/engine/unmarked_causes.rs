@@ -1,8 +1,6 @@
 //! Reports a violation, or an undecided case if the history does not mark actions of persons or faults.
 
 use super::context::{JudgeContext, Violation};
-use crate::guarantee::Ambiguity;
-use capsize_history::facts::Uncertainty;
 
 /// Records a violation if the history marks the actions of persons.
 /// Otherwise a person may have acted, and the case is undecided.
@@ -25,5 +23,5 @@ pub(crate) fn report_if_faults_are_marked(violation: Violation, context: &mut Ju
 fn undecided(violation: Violation, why: &str, context: &mut JudgeContext<'_>) {
     let Violation { subject, bound, because, at, .. } = violation;
     let because = format!("{because}; {why}");
-    context.tally.record_undecided(Ambiguity::new(subject, bound, because, at, Uncertainty::UNKNOWN));
+    context.report_undecided(subject, bound, because, at);
 }

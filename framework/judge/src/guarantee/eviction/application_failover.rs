@@ -8,10 +8,10 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::engine::unmarked_causes::report_if_actions_are_marked;
-use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
-use capsize_history::facts::{Change, Fact, InstanceHealth, Uncertainty, WorkloadKey};
+use capsize_history::facts::{Change, Fact, InstanceHealth, WorkloadKey};
 
 static EVICTION_12: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-12",
@@ -151,11 +151,7 @@ impl EvictionOfUnhealthyWorkload {
         if !self.deadlines.has(&subject) {
             let allowed = bounds::unhealthy_evicted(context.timings());
             let expectation = Expectation {
-                because: format!(
-                    "the workload has been unhealthy there since {}, and its policy tolerates {}",
-                    clock(since),
-                    span(lasts)
-                ),
+                because: unhealthy_too_long(since, lasts),
                 observed: format!("{key} is still assigned to {member}"),
             };
             // Controllers that start again begin to count anew, and a changed policy counts from its change.
@@ -204,22 +200,16 @@ impl EvictionOfUnhealthyWorkload {
             return context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
         };
         let earliest = since.saturating_add(lasts).saturating_sub(bounds::STAMP + context.timings().skew);
-        let because = format!(
-            "the workload has been unhealthy there since {}, and its policy tolerates {}",
-            clock(since),
-            span(lasts)
-        );
+        let because = unhealthy_too_long(since, lasts);
         if self.inherited.contains(&subject) && fact.at < earliest {
-            let bound = Bound::NotBefore(earliest);
-            let uncertainty = Uncertainty::UNKNOWN;
-            return context.tally.record_undecided(Ambiguity::new(
-                subject,
-                bound,
-                because,
-                fact.at,
-                uncertainty,
-            ));
+            return context.report_undecided(subject, Bound::NotBefore(earliest), because, fact.at);
         }
         context.check_arrival(subject, fact, earliest, margin, || (because, seen));
     }
+}
+
+/// The reason for both bounds of an eviction.
+fn unhealthy_too_long(since: Duration, lasts: Duration) -> String {
+    let (since, lasts) = (clock(since), span(lasts));
+    format!("the workload has been unhealthy there since {since}, and its policy tolerates {lasts}")
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::engine::formula::EVICTION_WORKERS;
-use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
 use capsize_history::FaultKind;
-use capsize_history::facts::{Change, Fact, ObjectVersion, TaintEffect, Uncertainty};
+use capsize_history::facts::{Change, Fact, ObjectVersion, TaintEffect};
 
 static EVICTION_10: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-10",
@@ -150,9 +150,7 @@ impl Guarantee for EvictionPace {
         if fact.at < earliest && !context.world.faults_are_marked {
             let because =
                 "the history marks no faults, and the controllers may have started again".to_owned();
-            let (bound, unknown) = (Bound::NotBefore(earliest), Uncertainty::UNKNOWN);
-            let ambiguity = Ambiguity::new(subject, bound, because, fact.at, unknown);
-            return context.tally.record_undecided(ambiguity);
+            return context.report_undecided(subject, Bound::NotBefore(earliest), because, fact.at);
         }
         context.check_arrival(subject, fact, earliest, None, || {
             let because = format!(

@@ -5,13 +5,11 @@ use std::time::Duration;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::tolerated_until::earliest_start_of_timeout;
-use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
 use capsize_history::digest::Table;
-use capsize_history::facts::{
-    Assignment, Change, EvictionTask, Fact, InstanceHealth, Uncertainty, Workload, WorkloadKey,
-};
+use capsize_history::facts::{Assignment, Change, EvictionTask, Fact, InstanceHealth, Workload, WorkloadKey};
 
 /// Returns true if every assigned member is reported healthy.
 /// The result is also true without an assigned member.
@@ -220,15 +218,11 @@ impl TaskEndsAtTimeout {
         // All members may have been healthy in a version that the history lacks.
         if fact.at < earliest && context.has_missed_versions(&subject, fact.at) {
             let because = "the history lacks versions of the record just before".to_owned();
-            let (bound, uncertainty) = (Bound::NotBefore(earliest), Uncertainty::UNKNOWN);
-            let ambiguity = Ambiguity::new(subject, bound, because, fact.at, uncertainty);
-            return context.tally.record_undecided(ambiguity);
+            return context.report_undecided(subject, Bound::NotBefore(earliest), because, fact.at);
         }
         if fact.at < earliest && world.stamp_error(task) >= earliest - fact.at {
             let because = "the stamp of the task comes from a wrong clock".to_owned();
-            let (bound, uncertainty) = (Bound::NotBefore(earliest), Uncertainty::UNKNOWN);
-            let ambiguity = Ambiguity::new(subject, bound, because, fact.at, uncertainty);
-            return context.tally.record_undecided(ambiguity);
+            return context.report_undecided(subject, Bound::NotBefore(earliest), because, fact.at);
         }
         context.check_arrival(subject, fact, earliest, margin, || {
             let timeout = task.grace.unwrap_or(timings.graceful_eviction_timeout);

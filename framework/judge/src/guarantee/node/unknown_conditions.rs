@@ -8,10 +8,10 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, accessors, report_never_allowed,
 };
-use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
-use capsize_history::facts::{Change, Fact, Health, Member, Uncertainty, World};
+use capsize_history::facts::{Change, Fact, Health, Member, World};
 
 static NODE_09: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-09",
@@ -78,8 +78,7 @@ impl Guarantee for UnknownAfterStartupGrace {
                 let subject = Subject::member(member);
                 if observed.is_some_and(|observed| is_of_unknown_age(observed, context.world)) {
                     let bound = Bound::NotBefore(earliest);
-                    let ambiguity = Ambiguity::new(subject, bound, because, fact.at, Uncertainty::UNKNOWN);
-                    return context.tally.record_undecided(ambiguity);
+                    return context.report_undecided(subject, bound, because, fact.at);
                 }
                 let seen = format!("{member} is Unknown");
                 context.check_arrival(subject, fact, earliest, margin, || (because, seen));

@@ -11,11 +11,11 @@ use crate::guarantee::engine::context::{
 use crate::guarantee::engine::tolerated_until::{
     TolerationEnd, has_true_time, is_by_taint, lateness_of_write, lead_of_stamp, toleration_end,
 };
-use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
 use capsize_history::dialect::DialectKind;
-use capsize_history::facts::{Change, Fact, Taint, Uncertainty, Workload, WorkloadKey, World};
+use capsize_history::facts::{Change, Fact, Taint, Workload, WorkloadKey, World};
 
 /// The result of [`queued`], computed at most once for a fact because it is expensive.
 type Queue = OnceCell<(usize, u32)>;
@@ -329,14 +329,7 @@ impl EvictionAtTolerationEnd {
             // A taint without a time may have been there for the whole toleration.
             TolerationEnd::Never if is_undated(key, member, context) => {
                 let because = "a NoExecute taint has no time from which its toleration counts".to_owned();
-                let (bound, uncertainty) = (Bound::Never, Uncertainty::UNKNOWN);
-                return context.tally.record_undecided(Ambiguity::new(
-                    subject,
-                    bound,
-                    because,
-                    fact.at,
-                    uncertainty,
-                ));
+                return context.report_undecided(subject, Bound::Never, because, fact.at);
             }
             TolerationEnd::Never => {
                 let because = "every NoExecute taint is tolerated for ever".to_owned();
