@@ -10,11 +10,12 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 
 /// Answers a path; `None` for an unknown path.
 pub type Answers = Arc<dyn Fn(&str) -> Option<(StatusCode, String)> + Send + Sync>;
@@ -33,9 +34,9 @@ pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, answers: Ans
                 let Ok((stream, _)) = accepted else { continue };
                 let (answers, tls) = (Arc::clone(&answers), tls.clone());
                 connections.spawn(async move {
-                    let Some(tls) = tls else { return serve_connection(Box::new(stream), answers).await };
+                    let Some(tls) = tls else { return serve_connection(Either::Left(stream), answers).await };
                     if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-                        serve_connection(Box::new(stream), answers).await;
+                        serve_connection(Either::Right(stream), answers).await;
                     }
                 });
             }
@@ -44,12 +45,10 @@ pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, answers: Ans
     }
 }
 
-/// A connection with or without TLS. The HTTP server is compiled once for both.
-trait Connection: AsyncRead + AsyncWrite + Unpin + Send {}
+/// A connection without or with TLS. The HTTP server is compiled once for both.
+type Connection = Either<TcpStream, TlsStream<TcpStream>>;
 
-impl<C: AsyncRead + AsyncWrite + Unpin + Send> Connection for C {}
-
-async fn serve_connection(stream: Box<dyn Connection>, answers: Answers) {
+async fn serve_connection(stream: Connection, answers: Answers) {
     let service = service_fn(move |request: Request<Incoming>| {
         let answer = answer(&answers, request.uri().path());
         async move { Ok::<_, Infallible>(answer) }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 
-use crate::simulation::MainFuture;
+use crate::simulation::{MainFuture, into_slot};
 use crate::{Clock, Seed, Simulation};
 
 /// The real time between two advances of the paused clock.
@@ -33,9 +33,7 @@ where
     Fut: Future<Output = T>,
 {
     let mut result = None;
-    let slot = &mut result;
-    let main =
-        |simulation| -> MainFuture<'_> { Box::pin(async move { *slot = Some(main(simulation).await) }) };
+    let main = into_slot(main, &mut result);
     live_to_the_end(seed, speed, Box::new(main))?;
     Ok(result.expect("the future has ended"))
 }

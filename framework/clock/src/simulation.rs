@@ -38,15 +38,25 @@ where
     T: Send,
 {
     let mut result = None;
-    let slot = &mut result;
-    let main =
-        |simulation| -> MainFuture<'_> { Box::pin(async move { *slot = Some(main(simulation).await) }) };
+    let main = into_slot(main, &mut result);
     simulate_to_the_end(seed, Box::new(main));
     result.expect("the future has ended")
 }
 
 /// A future whose type is erased, so that what runs the future is compiled once for all of them.
 pub(crate) type MainFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// Erases the type of the future that `main` makes. The result of the future is put into `slot`.
+pub(crate) fn into_slot<'a, F, Fut, T>(
+    main: F,
+    slot: &'a mut Option<T>,
+) -> impl FnOnce(Simulation) -> MainFuture<'a>
+where
+    F: FnOnce(Simulation) -> Fut + 'a,
+    Fut: Future<Output = T> + 'a,
+{
+    move |simulation| Box::pin(async move { *slot = Some(main(simulation).await) })
+}
 
 /// Runs the future that `main` makes on a thread of its own.
 fn simulate_to_the_end<'a>(seed: Seed, main: Box<dyn FnOnce(Simulation) -> MainFuture<'a> + Send + 'a>) {

@@ -51,8 +51,7 @@ pub(crate) fn kind(path: &ResourcePath) -> Option<&'static Arc<Kind>> {
 /// # Errors
 /// Not found or not allowed if the request is not a POST to the collection; bad request or invalid for a wrong body.
 pub(crate) fn answer(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let lacks_namespace = call.kind.traits.namespaced && call.path.namespace.is_empty();
-    if !call.path.name.is_empty() || lacks_namespace || call.path.watch {
+    if !call.path.name.is_empty() || call.lacks_namespace() || call.path.watch {
         return Err(Failure::no_resource());
     }
     if call.parts.method != Method::POST {

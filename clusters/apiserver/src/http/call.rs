@@ -39,6 +39,11 @@ pub(crate) struct SideResults {
 }
 
 impl Call<'_> {
+    /// Whether the request names no namespace although objects of its kind are in namespaces.
+    pub(crate) fn lacks_namespace(&self) -> bool {
+        self.kind.traits.namespaced && self.path.namespace.is_empty()
+    }
+
     /// The media type of the body, without its parameters.
     pub(crate) fn content_type(&self) -> &str {
         let value = self.parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());

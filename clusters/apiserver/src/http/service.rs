@@ -152,7 +152,6 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
 
 async fn dispatch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let collection = call.path.name.is_empty();
-    let lacks_namespace = call.kind.traits.namespaced && call.path.namespace.is_empty();
     if call.path.is_bindings_collection() {
         return pods::bind_by_name(call);
     }
@@ -164,12 +163,12 @@ async fn dispatch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         Method::GET if collection && call.query.flag("watch") => watch::watch(call),
         Method::GET if collection => read::list(call).await,
         Method::GET => read::get(call).await,
-        Method::POST if collection && !lacks_namespace => change::create(call),
+        Method::POST if collection && !call.lacks_namespace() => change::create(call),
         Method::PUT if !collection => change::update(call),
         Method::PATCH if !collection => change::patch(call),
         Method::DELETE if !collection => change::delete(call),
         // A real server cannot delete the collection of namespaces.
-        Method::DELETE if !lacks_namespace && !call.kind.is_core("namespaces") => {
+        Method::DELETE if !call.lacks_namespace() && !call.kind.is_core("namespaces") => {
             change::delete_collection(call)
         }
         _ => Err(Failure::method_not_allowed()),

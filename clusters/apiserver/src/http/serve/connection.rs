@@ -10,12 +10,13 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 
 use super::listener::ListenerState;
 use super::open_requests::OpenRequests;
@@ -29,7 +30,7 @@ pub(super) async fn run(stream: TcpStream, shared: Arc<ListenerState>) {
     // Without this option responses are later, but correct.
     let _ = stream.set_nodelay(true);
     let Some(acceptor) = &shared.tls else {
-        return serve(Box::new(timed(stream, &shared)), None, &shared).await;
+        return serve(Either::Left(timed(stream, &shared)), None, &shared).await;
     };
     let handshake = timeout(shared.limits.handshake, handshake(acceptor, stream, &shared));
     let stream = tokio::select! {
@@ -40,16 +41,14 @@ pub(super) async fn run(stream: TcpStream, shared: Arc<ListenerState>) {
     let Ok(Some(stream)) = stream else { return };
     let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
     let peer = certificates.first().map(|der| ClientCertificate(Bytes::copy_from_slice(der)));
-    serve(Box::new(stream), peer, &shared).await;
+    serve(Either::Right(stream), peer, &shared).await;
 }
-
-/// A connection with or without TLS. The HTTP server is compiled once for both.
-trait Connection: AsyncRead + AsyncWrite + Unpin + Send {}
-
-impl<C: AsyncRead + AsyncWrite + Unpin + Send> Connection for C {}
 
 /// A socket whose writes fail when they make no progress.
 type TimeoutSocket = Pin<Box<TimeoutStream<TcpStream>>>;
+
+/// A connection without or with TLS. The HTTP server is compiled once for both.
+type Connection = Either<TimeoutSocket, TlsStream<TimeoutSocket>>;
 
 fn timed(stream: TcpStream, shared: &ListenerState) -> TimeoutSocket {
     let mut stream = TimeoutStream::new(stream);
@@ -71,7 +70,7 @@ async fn handshake(
     acceptor.accept(timed(stream, shared)).await.ok()
 }
 
-async fn serve(stream: Box<dyn Connection>, peer: Option<ClientCertificate>, shared: &Arc<ListenerState>) {
+async fn serve(stream: Connection, peer: Option<ClientCertificate>, shared: &Arc<ListenerState>) {
     let limits = shared.limits;
     let open = Arc::new(OpenRequests::default());
     let counted = Arc::clone(&open);
